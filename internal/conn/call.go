@@ -88,11 +88,11 @@ func (c *Call) deadline(now time.Time, window time.Duration) time.Time {
 }
 
 // Status returns the first element of the reply.
-func (c *Call) Status() int64 { return c.Int(0) }
+func (c *Call) Status() int64 { return c.Reply.Status() }
 
 // ServerTime returns the server's clock in the reply, in microseconds; 0 if the script does not
 // report it.
-func (c *Call) ServerTime() int64 { return c.Int(1) }
+func (c *Call) ServerTime() int64 { return c.Reply.ServerTime() }
 
 // Int returns element i of the reply if it is a number, and 0 otherwise.
 func (c *Call) Int(i int) int64 {

@@ -12,6 +12,18 @@ type Reply struct {
 // Len returns the number of elements.
 func (r *Reply) Len() int { return len(r.Numbers) + len(r.Values) }
 
+// Status returns the first element.
+func (r *Reply) Status() int64 {
+	status, _ := r.Number(0)
+	return status
+}
+
+// ServerTime returns the server's clock, in microseconds; 0 if the script does not report it.
+func (r *Reply) ServerTime() int64 {
+	micros, _ := r.Number(1)
+	return micros
+}
+
 // Number returns element i, and false if there is none or if it is not a number.
 func (r *Reply) Number(i int) (n int64, ok bool) {
 	switch {

@@ -136,13 +136,12 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 		}
 		return nil
 	}
-	told := err == nil && call.Status() == conn.Done && g.understands(call)
-	next := 2 // index of the reply's next pair
+	others, told := exceptionsIn(call, len(g))
+	told = told && err == nil && call.Status() == conn.Done
 	for i := range g {
 		task, ttl := g[i].task, g[i].Length.Milliseconds()
-		if told && call.Int(next) == int64(i+1) {
-			ttl = call.Int(next + 1)
-			next += 2
+		if told {
+			ttl = others.next(i, ttl)
 		}
 		if !told || ttl < notHeld {
 			alone = append(alone, task)
@@ -155,18 +154,4 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 		})
 	}
 	return alone
-}
-
-// understands reports whether the rest of the reply is complete pairs, and the first numbers of
-// these are indices of members, in ascending order.
-func (g group) understands(call *conn.Call) bool {
-	last, i := int64(0), 2
-	for ; i+1 < call.Reply.Len(); i += 2 {
-		n := call.Int(i)
-		if n <= last || n > int64(len(g)) {
-			return false
-		}
-		last = n
-	}
-	return i == call.Reply.Len()
 }

@@ -143,15 +143,7 @@ func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable, 
 				s.tried(addr, noneThrough(told))
 			}
 		}
-		call := calls[i]
-		asked[i].Renewed(Renewed{
-			Err:   err,
-			Held:  call.Status() == conn.Done,
-			TTL:   time.Duration(call.Int(2)) * time.Millisecond,
-			Sent:  call.Sent,
-			Short: call.Short(),
-			Cut:   time.Duration(call.Int(3)) * time.Millisecond,
-		})
+		asked[i].Renewed(renewed(calls[i], err))
 	})
 }
 

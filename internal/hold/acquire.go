@@ -148,6 +148,7 @@ type acquisition struct {
 
 	waiting   line.Waiting
 	grant     grant   // what was granted
+	passed    *Lease  // what a holder of this process has passed on
 	lateUntil int64   // the not-after of requests whose reply was never heard; 0: there are none
 	lateSeat  int64   // the owner that may have got the process's next place for nobody; 0: none
 	marks     bool    // a refused request may leave something in Redis
@@ -174,7 +175,7 @@ type grant struct {
 
 // grantOf returns what a call has granted.
 func grantOf(call *conn.Call) grant {
-	return grant{sent: call.Sent, until: endOf(call, ttlOf(call)), token: call.Int(3)}
+	return grant{sent: call.Sent, until: endOf(call, engine.TTL(call)), token: engine.Token(call)}
 }
 
 // fresh acquires the resource for an owner that does not have it yet.
@@ -183,16 +184,19 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
 	for {
-		passed, err := a.granted(ctx, wait)
-		if passed == nil && err == nil {
+		by, err := a.granted(ctx, wait)
+		if by == byRedis {
 			return a.keep()
 		}
 		if a.lateUntil != 0 || a.marked {
 			a.undo()
 		}
-		turnedAway := err == nil && a.turnedAway()
-		if err != nil || passed.lasts() && !turnedAway {
-			return passed, err
+		if by == byNobody {
+			return nil, err
+		}
+		passed, turnedAway := a.passed, a.turnedAway()
+		if passed.lasts() && !turnedAway {
+			return passed, nil
 		}
 		// It was over before anybody could use it, as when the process stood still just then; or
 		// Shutdown has begun. Only this acquisition knows of that lease. So it releases the lease, and
@@ -201,20 +205,28 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		if turnedAway {
 			return nil, errs.Closed
 		}
-		a.lateUntil, a.lateSeat, a.marked, a.waiting = 0, 0, false, line.Waiting{}
+		a.passed, a.lateUntil, a.lateSeat, a.marked, a.waiting = nil, 0, 0, false, line.Waiting{}
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
 }
 
-// granted asks for the resource, and if wait is true waits for it. It returns the lease that was
-// passed to the acquisition; or neither that nor an error once the resource is granted.
-func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, err error) {
+// granter is who has granted the resource to an acquisition.
+type granter int
+
+const (
+	byNobody granter = iota // there is an error
+	byRedis                 // by an answer or a message: what, is in acquisition.grant
+	byHolder                // of this process: the lease is in acquisition.passed
+)
+
+// granted asks for the resource, and if wait is true waits for it. It returns who has granted it.
+func (a *acquisition) granted(ctx context.Context, wait bool) (granter, error) {
 	w := &a.waiting
 	a.resource.Waiting(w)
 	m, ok := a.resource.(Marking)
 	a.marks = ok && m.Marks()
 	if !wait {
-		return nil, a.once(ctx)
+		return granterOf(a.once(ctx))
 	}
 	w.Kind, w.Asker = a.kind, a
 	w.Hearer, _ = a.resource.(line.Hearer)
@@ -227,13 +239,22 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, er
 	a.vacate(out.Orphan)
 	switch {
 	case out.Passed != nil:
-		return out.Passed.(*Lease), err
+		a.passed = out.Passed.(*Lease)
+		return byHolder, nil
 	case err == nil && out.Handed.Token != 0:
 		a.handed(out.Handed)
 	case err != nil && w.Grant == line.Exclusive:
 		err = hinted(err, a.engine, a.resource)
 	}
-	return nil, err
+	return granterOf(err)
+}
+
+// granterOf returns who has granted the resource, if no holder has, by the error of the wait.
+func granterOf(err error) (granter, error) {
+	if err != nil {
+		return byNobody, err
+	}
+	return byRedis, nil
 }
 
 // once asks for the resource without waiting.
@@ -287,19 +308,19 @@ func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error
 	case err != nil:
 		return answer, err
 	}
-	answer.Granted, answer.For = call.Status() == conn.Done, ttlOf(call)
+	answer.Granted, answer.For = call.Status() == conn.Done, engine.TTL(call)
 	if answer.Granted && call.Short() {
 		a.marked, a.lateSeat, answer.Doubt = true, ask.Next, true
 		return answer, call.Shortage()
 	}
+	var entered Entered
 	if ask.InQueue {
-		a.placed(&answer, call)
+		entered = a.resource.(Queueing).Entered(call)
+		a.placed(&answer, entered, call.Sent)
 	}
 	if answer.Granted {
 		a.grant = grantOf(call)
-		if ask.InQueue {
-			a.grant.reserved = call.Int(4)
-		}
+		a.grant.reserved = entered.Reserved
 	} else {
 		a.marked = a.marks
 		a.refusal = refusal{reply: call.Reply, sent: call.Sent, left: answer.For}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
@@ -82,7 +83,7 @@ func (l *Lease) lastUntil(ctx context.Context, d, stays time.Duration) (end time
 	if err != nil {
 		return end, err
 	}
-	return endOf(call, ttlOf(call)), nil
+	return endOf(call, engine.TTL(call)), nil
 }
 
 // roundUp returns d in whole milliseconds, as Redis counts, and no less than it is.

@@ -4,7 +4,6 @@ package hold
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,27 +36,11 @@ type refusal struct {
 	reply conn.Reply // of the last request that was not a look
 	sent  time.Time
 	left  time.Duration // how long the holder holds on; negative: without end
-	mark  int64         // of the holder that a look has seen since; 0: there was no look
+	mark  Mark          // of the holder that a look has seen since; 0: there was no look
 }
 
-// looked takes in what a look has said of the holder.
-func (r *refusal) looked(look *conn.Call) {
-	r.sent, r.left, r.mark = look.Sent, ttlOf(look), look.Int(3)
-	if r.mark == 0 {
-		r.mark = -1 // it may be anybody
-	}
-}
-
-// mark returns what look.lua tells that owner from others by, -1 if it has another form.
-func mark(owner string) int64 {
-	id, number, _ := strings.Cut(owner, ":")
-	client, err := strconv.ParseInt(id[:min(8, len(id))], 16, 64)
-	n, err2 := strconv.ParseInt(number, 10, 64)
-	if err != nil || err2 != nil || n < 0 {
-		return -1
-	}
-	return client<<20 | n%(1<<20)
-}
+// looked takes in what a look, sent then, has seen of the holder.
+func (r *refusal) looked(l Looked, sent time.Time) { r.sent, r.left, r.mark = sent, l.Left, l.Holder }
 
 // busy adds to err what is known of the holder, if err says that there is one.
 func (a *acquisition) busy(err error) error {
@@ -68,7 +51,6 @@ func (a *acquisition) busy(err error) error {
 	if last.reply.Len() == 0 {
 		return b
 	}
-	now, _ := last.reply.Number(1)
 	if last.left < 0 {
 		b.Left = NoExpiry
 	} else {
@@ -80,14 +62,14 @@ func (a *acquisition) busy(err error) error {
 	}
 	var token int64
 	b.Holder, token = n.Named(&last.reply)
-	if last.mark != 0 && last.mark != mark(b.Holder.String()) {
+	if last.mark != 0 && last.mark != a.resource.(Looking).Mark(b.Holder) {
 		b.Holder = Owner{} // another has it by now
 		return b
 	}
 	// Other programs write no token when they lock. A token ahead of the clock says nothing: the clock
 	// was set back.
 	client, _, _ := strings.Cut(b.Holder.String(), ":")
-	if token > 0 && token <= now && engine.IsClient(client) {
+	if token > 0 && token <= last.reply.ServerTime() && engine.IsClient(client) {
 		b.Since = time.UnixMicro(token)
 	}
 	return b

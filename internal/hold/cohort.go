@@ -41,31 +41,31 @@ func (h *hold) join(a *acquisition) {
 	}
 }
 
-// heir returns the lease of the next holder, with the next token, if the hold may be passed on,
-// else nil. The caller holds the mutex, and has just ended the last lease. The effect is as if the
-// next holder had entered the hold before the last one left it: nothing changes for Redis, or for
-// the renewal.
-func (h *hold) heir() *Lease {
+// makeHeir makes the lease of the next holder, with the next token, if the hold may be passed on. It
+// returns that lease, which is nil otherwise, and how long the last holder has held. The caller holds
+// the mutex, and has just ended the last lease. The effect is as if the next holder had entered the
+// hold before the last one left it: nothing changes for Redis, or for the renewal.
+func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
 	c, now := h.cohort, h.engine.Age()
 	if c == nil || c.spare == 0 || h.count > 0 || h.gone || now > c.until {
-		return nil
+		return nil, 0
 	}
 	// While something about the hold is not settled, or it is to stay, it is not passed on to another
 	// holder. Nor if it lasts for longer than a lease of the heir, as after an Extend: if that heir dies,
 	// the hold would stay for as long.
 	left := h.engine.AgeAt(h.deadline) - now
 	if h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect || left < c.terms.Lease/2 || left > c.terms.Lease {
-		return nil
+		return nil, 0
 	}
 	c.spare--
 	h.token++
-	h.granted = now
+	held, h.granted = now-h.granted, now
 	l := &Lease{hold: h, length: c.terms.Lease, token: h.token}
 	if c.terms.MaxHold > 0 {
 		l.rarely().maxHold = time.Now().Add(c.terms.MaxHold)
 	}
 	h.leases, h.count = l, 1
-	return l
+	return l, held
 }
 
 // pass gives the heir to a waiter. If there is no waiter, it reports false, and the hold has ended.

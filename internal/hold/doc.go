@@ -47,7 +47,7 @@
 //     not passed on, and its last release only sets when it ends.
 //
 // A hold may be passed on within its process: its last lease ends, and the next waiter has
-// a new lease on the same hold, with the next of the tokens that the grant reserved (heir,
+// a new lease on the same hold, with the next of the tokens that the grant reserved (makeHeir,
 // pass). For Redis nothing has changed.
 //
 // # What may be called from where

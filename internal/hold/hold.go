@@ -238,11 +238,6 @@ func (h *hold) schedule(next time.Time) {
 	}
 }
 
-// ttlOf returns the time to live in a reply.
-func ttlOf(call *conn.Call) time.Duration {
-	return time.Duration(call.Int(2)) * time.Millisecond
-}
-
 // endOf returns when a lease of that length that the call has granted ends here.
 func endOf(call *conn.Call, length time.Duration) time.Time { return endAt(call.Sent, length) }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -184,7 +185,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	if call.Short() {
 		return call.Shortage()
 	}
-	end := endOf(call, ttlOf(call))
+	end := endOf(call, engine.TTL(call))
 	h.mu.Lock()
 	if ended := l.because(); ended != nil {
 		h.mu.Unlock()

@@ -21,28 +21,67 @@ type Queueing interface {
 	// Keeps returns how long a place is kept after the last request that named it, and how long a
 	// hold that is handed to the waiter in that place lasts.
 	Keeps() time.Duration
-	// Enter is Acquire for a waiter that has a place in the queue, or takes one. A Done reply has,
-	// behind the token, how many more tokens are reserved, and the number of the next seat's place
-	// (0: there is none). A Refused reply has the number of the place, and who holds the thing with
-	// which token: see Naming. At the end both have the owners that must be nudged: see line.Answer.
+	// Enter is Acquire for a waiter that has a place in the queue, or takes one. Entered returns what
+	// its reply says beside that.
 	Enter(Entry) *conn.Call
+	Entered(enter *conn.Call) Entered
 	// Free is Release for a hold for which nobody is known to wait. The reply is Done or
-	// Refused, without the time. It is Awaited if somebody does wait: then nothing was done.
+	// Refused, without the time. It is conn.Awaited if somebody does wait: then nothing was done.
+	// Awaited reports whether the reply says that somebody waits, or has heard of the release.
 	Free(owner Owner, publish string) *conn.Call
+	Awaited(free *conn.Call) bool
 	// ReleaseAnd is Release with two more steps: leaves gives up its place, and joins takes a place
-	// if this call releases the hold. The number of that place follows the time in the reply.
-	// Either owner may be zero.
+	// if this call releases the hold. Either owner may be zero. Released returns what the reply to it,
+	// or to Release, says beside that.
 	ReleaseAnd(owner Owner, publish string, leaves, joins Owner) *conn.Call
+	Released(release *conn.Call) Released
 }
+
+// Entered is what the reply to an Enter says about the queue.
+type Entered struct {
+	// Granted: how many more tokens are reserved, and the number of the place of Entry.Ask.Next; 0:
+	// it has none.
+	Reserved, NextSeq int64
+	// Refused: the number of the place; 0: there is none.
+	Seq int64
+	// The owners that must be nudged: see line.Answer.
+	Nudge []string
+}
+
+// Released is what the reply to a release says about the queue.
+type Released struct {
+	Seq  int64 // the number of the place that was taken; 0: none was
+	Left Left
+}
+
+// Left is to whom a release has left the thing, as far as that matters to those of this process.
+type Left int
+
+const (
+	LeftToNobody  Left = iota // or to a waiter of this Client
+	LeftOpen                  // to those outside the queue, for a moment
+	LeftToAnother             // to a waiter of another Client
+)
 
 // Looking is a Queueing whose waiters may ask less than Enter when nothing tells them of a change.
 type Looking interface {
 	Queueing
-	// Look returns a call that keeps the owner's place, if an Enter would do nothing else. A Done
-	// reply has for how long the present holder has the thing at the most, and the holder's mark. A
-	// Refused reply says that the waiter must Enter.
+	// Look returns a call that keeps the owner's place, if an Enter would do nothing else. Looked
+	// returns what a Done reply says. A Refused reply says that the waiter must Enter.
 	Look(owner Owner) *conn.Call
+	Looked(look *conn.Call) Looked
+	// Mark returns what a Look would tell that owner from other holders by.
+	Mark(owner Owner) Mark
 }
+
+// Looked is what a Look has seen of the holder.
+type Looked struct {
+	Left   time.Duration // for how long it has the thing, at the most; negative: without end
+	Holder Mark
+}
+
+// Mark tells most holders apart. It is never 0.
+type Mark int64
 
 // Entry is one request of a waiter that has a place in a queue, or takes one.
 type Entry struct {
@@ -102,8 +141,9 @@ func (a *acquisition) look(ctx context.Context, ask line.Ask) (answer line.Answe
 	if err != nil || call.Status() != conn.Done {
 		return line.Answer{}, err != nil, err
 	}
-	a.refusal.looked(call)
-	return line.Answer{For: ttlOf(call), Kept: call.Sent, Seq: ask.Seq}, true, nil
+	looked := r.Looked(call)
+	a.refusal.looked(looked, call.Sent)
+	return line.Answer{For: looked.Left, Kept: call.Sent, Seq: ask.Seq}, true, nil
 }
 
 // become has the acquisition go on as the owner with that number. It gives up what the owner before
@@ -128,20 +168,11 @@ func (a *acquisition) vacate(orphan int64) {
 	}
 }
 
-// placed adds to the line's answer what a call says about the queue.
-func (a *acquisition) placed(answer *line.Answer, call *conn.Call) {
-	answer.Kept = call.Sent
-	nudge := 6
-	if answer.Granted {
-		answer.Seq = call.Int(5)
-		if answer.Doubt {
-			answer.Kept = time.Time{} // an earlier sending may have taken the next place
-		}
-	} else {
-		answer.Seq = call.Int(3)
-	}
-	for i := nudge; i < call.Reply.Len(); i++ {
-		answer.Nudge = append(answer.Nudge, call.Text(i))
+// placed adds to the line's answer what the reply to a request, sent then, says about the queue.
+func (a *acquisition) placed(answer *line.Answer, e Entered, sent time.Time) {
+	answer.Kept, answer.Seq, answer.NextSeq, answer.Nudge = sent, e.Seq, e.NextSeq, e.Nudge
+	if answer.Granted && answer.Doubt {
+		answer.Kept = time.Time{} // an earlier sending may have taken the next place
 	}
 	if !answer.Granted && slices.Contains(answer.Nudge, a.owner.String()) {
 		// The place was lost, perhaps after a hand-over that has run out since, whose message may

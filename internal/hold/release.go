@@ -23,8 +23,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 		return telemetry.StillHeld, l.releaseOver()
 	}
 	e, begun := h.finish(l, byRelease), h.granted
-	heir := h.heir()
-	held = h.granted - begun // if the hold is passed on
+	heir, held := h.makeHeir()
 	last := h.count == 0 && !h.entering
 	entering := h.count == 0 && h.entering
 	h.gone = last
@@ -144,10 +143,12 @@ func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) e
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
 	late, again := call.Outstanding()
+	var released Released
 	if seats(h.resource) {
-		h.noteFreed(call.Int(3))
+		released = h.resource.(Queueing).Released(call)
+		h.noteLeft(released.Left)
 	}
-	if joins != 0 && h.engine.Lines.Seated(h.resource.Key(), joins, call.Int(2)) {
+	if joins != 0 && h.engine.Lines.Seated(h.resource.Key(), joins, released.Seq) {
 		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), joins), late, 0)
 	}
 	if err != nil {
@@ -158,13 +159,13 @@ func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) e
 	return h.outcome(call, err, unheard || again)
 }
 
-// noteFreed notes to whom a release left the thing, as the script says it.
-func (h *hold) noteFreed(what int64) {
-	const open, toAnother = 1, 2
-	switch what {
-	case open:
+// noteLeft notes to whom a release has left the thing.
+func (h *hold) noteLeft(to Left) {
+	switch to {
+	case LeftToNobody:
+	case LeftOpen:
 		h.engine.Lines.NoteOpen(h.resource.Key())
-	case toAnother:
+	case LeftToAnother:
 		h.engine.Lines.NoteShared(h.resource.Key())
 	}
 }
@@ -187,11 +188,10 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 		return true, unheard, h.outcome(call, err, unheard)
 	}
 	defer h.engine.Smalls.Put(call)
-	awaited := call.Status() == conn.Awaited
-	if awaited || call.Int(2) == 1 {
+	if q.Awaited(call) {
 		h.engine.Lines.NoteAwaited(h.resource.Key())
 	}
-	if awaited {
+	if call.Status() == conn.Awaited {
 		return false, unheard, nil
 	}
 	return true, unheard, h.outcome(call, nil, unheard)

@@ -15,7 +15,7 @@ type Waiting struct {
 	Kind    telemetry.Kind // for metrics
 	Key     string         // of the line
 	Channel string         // where releases are published
-	Told    Told           // if set, asked for the channels instead of Channel, once they are needed
+	Told    Told           // asked for the channels instead of Channel, once they are needed; nil without a queue
 	Grant   Grant
 	// Weight is how much the waiter asks for, if waiters may ask for different amounts: see
 	// overtaking. 0 if they may not.
@@ -52,10 +52,12 @@ type Hearer interface {
 	Heard(message string) error
 }
 
-// Told knows the channels on which changes are published.
+// Told knows the channels on which changes are published, and their messages.
 type Told interface {
 	// Channels returns all of these channels.
 	Channels() []string
+	// HandOver returns what a message hands over. It is zero for any other message.
+	HandOver(message string) HandOver
 }
 
 // Grant says what a grant to the head of a line means for the waiters behind it.
@@ -117,9 +119,9 @@ type Answer struct {
 
 	// Kept is when the request was sent that has kept the place.
 	Kept time.Time
-	// Seq is the number of the place. If the request was granted, it is the number of the place that
-	// Ask.Next got, 0 if that owner got none.
-	Seq int64
+	// Seq is the number of the place, if the request was refused. NextSeq is the number of the place
+	// that Ask.Next got, if it was granted; 0: that owner got none.
+	Seq, NextSeq int64
 	// Nudge is the IDs of the waiters that must ask by themselves: the grant went to them, or is
 	// theirs to take, or their place is gone. If the asker's own place was gone, its ID is among
 	// them, and all waiters behind it are told to ask.
@@ -143,13 +145,19 @@ type Outcome struct {
 	Orphan int64
 }
 
-// Handed is a thing that a waiter was handed by a message, without a request. Token is 0 if it was
-// not.
+// HandOver is a message that hands a thing over to a waiter, so that it need not ask.
+type HandOver struct {
+	Owner int64 // the number of the owner that has it now
+	Token int64 // 0: nothing was handed over
+	// Left is how much longer that owner's place was kept when the message was sent. The owner has
+	// the thing for as long.
+	Left time.Duration
+}
+
+// Handed is a HandOver that a waiter has taken.
 type Handed struct {
-	Owner int64
-	Token int64
-	Until time.Time     // when the place was last kept, and how long it lasts since
-	Left  time.Duration // how much longer the place was kept, as the message said
+	HandOver
+	Until time.Time // when the place was last kept, and how long it lasts since
 }
 
 // Terms are the conditions on which something is held, as far as they matter for passing it on. A

@@ -38,9 +38,9 @@ type policy interface {
 	// answered takes in the answer to the head's request. It reports whether waiters behind the
 	// head were told to ask. A head whose request was granted, or failed, leaves.
 	answered(l *Lines, me *waiter, ask Ask, a Answer, err error) (nudged bool)
-	// handed reports whether a message that hands the thing to that owner hands it to the head, and
-	// whether the head need not ask either. It is called under the mutex.
-	handed(me *waiter, owner, token int64, left time.Duration) bool
+	// handed reports whether the message hands the thing to the head, and whether the head need not
+	// ask either. It is called under the mutex.
+	handed(me *waiter, by HandOver) bool
 	// leave sees to the place of a head that has just left its line. It is called under the mutex.
 	leave(q *line, me *waiter)
 }

@@ -2,11 +2,7 @@
 
 package line
 
-import (
-	"strconv"
-	"strings"
-	"time"
-)
+import "time"
 
 // handed reports whether the message hands the thing to the head, and whether that is enough, so
 // that the head need not ask.
@@ -14,8 +10,8 @@ func (l *Lines) handed(me *waiter, message string) bool {
 	if me.wait.Place.Grain == NoQueue {
 		return false
 	}
-	owner, token, left := parseHandOver(message)
-	if token == 0 {
+	by := me.wait.Told.HandOver(message)
+	if by.Token == 0 {
 		return false
 	}
 	if wide := l.client.Wide; wide != nil && wide(me.line.key) {
@@ -23,20 +19,20 @@ func (l *Lines) handed(me *waiter, message string) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return me.policy().handed(me, owner, token, left)
+	return me.policy().handed(me, by)
 }
 
-// accept takes the thing that a message has handed to the head, as that owner, in a place that was
-// last kept at kept. It reports false if that is not enough. It is enough if nothing is in doubt,
+// accept takes the thing that a message has handed to the head, in a place that was last kept at
+// kept. It reports false if that is not enough. It is enough if nothing is in doubt,
 // if the thing is the head's for long enough to see to the rest later, and if no waiter is behind
 // the head for which a request would reserve something. The caller holds the mutex.
-func (me *waiter) accept(owner, token int64, kept time.Time, left time.Duration) bool {
+func (me *waiter) accept(by HandOver, kept time.Time) bool {
 	own := &me.wait.Place
 	reserves := me.next != nil && own.Terms != (Terms{})
-	if me.outcome.Passed != nil || me.place.doubt || reserves || !own.enough(kept, left) {
+	if me.outcome.Passed != nil || me.place.doubt || reserves || !own.enough(kept, by.Left) {
 		return false
 	}
-	me.outcome.Handed = Handed{Owner: owner, Token: token, Until: kept.Add(own.Lasts), Left: left}
+	me.outcome.Handed = Handed{HandOver: by, Until: kept.Add(own.Lasts)}
 	me.head.got, me.head.asking = true, true
 	return true
 }
@@ -53,19 +49,4 @@ func (p *Place) enough(kept time.Time, left time.Duration) bool {
 	now := time.Now()
 	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept
 	return age < p.Lasts/2 && left >= p.Lasts-age
-}
-
-// parseHandOver parses a message that hands something over: the number of the owner, its token, and
-// how much longer the owner had the thing at that time. For any other message the token is 0.
-func parseHandOver(message string) (owner, token int64, left time.Duration) {
-	var numbers [3]int64
-	for i := range numbers {
-		word, rest, more := strings.Cut(message, " ")
-		var err error
-		if numbers[i], err = strconv.ParseInt(word, 10, 64); err != nil || more == (i == 2) {
-			return 0, 0, 0
-		}
-		message = rest
-	}
-	return numbers[0], numbers[1], time.Duration(numbers[2]) * time.Millisecond
 }

@@ -153,7 +153,7 @@ func TestHandedIsNotEnough(t *testing.T) {
 				return &waiter{
 					line:  new(line),
 					next:  &waiter{wait: new(Waiting)},
-					wait:  &Waiting{Place: own},
+					wait:  &Waiting{Told: told{}, Place: own},
 					place: place{kept: time.Now()},
 				}
 			}
@@ -190,7 +190,7 @@ func TestADoubtFromTheFirstRequestStays(t *testing.T) {
 		for doubt, want := range map[bool]bool{false: true, true: false} {
 			var l Lines
 			own := Place{Grain: grain, Owner: 101, Lasts: 2 * PollBound}
-			me := l.join(&Waiting{Key: "k", Place: own}, Answer{Kept: time.Now(), Doubt: doubt})
+			me := l.join(&Waiting{Key: "k", Told: told{}, Place: own}, Answer{Kept: time.Now(), Doubt: doubt})
 			me.line.seat = seated
 			if got := l.handed(me, "101 7 2500"); got != want {
 				t.Errorf("grain %d, doubt %v: believed: %t", grain, doubt, got)
@@ -237,7 +237,7 @@ func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 			l := new(Lines)
 			me := &waiter{
 				line: new(line),
-				wait: &Waiting{Place: Place{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}},
+				wait: &Waiting{Told: told{}, Place: Place{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}},
 			}
 			me.line.head, me.line.seat = me, seat{owner: 105, seq: number, kept: time.Now()}
 			if ask, _, ok := me.policy().ask(l, me); !ok || ask.Owner != 105 {

@@ -5,6 +5,7 @@ package line
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,18 @@ type thing struct {
 
 // channel is the channel on which the tests publish releases.
 const channel = "released"
+
+// told knows that channel, and hands things over by messages of three numbers.
+type told struct{}
+
+func (told) Channels() []string { return []string{channel} }
+
+func (told) HandOver(message string) (by HandOver) {
+	var ms int64
+	_, _ = fmt.Sscan(message, &by.Owner, &by.Token, &ms)
+	by.Left = time.Duration(ms) * time.Millisecond
+	return by
+}
 
 // asker is an Asker that is one function.
 type asker func(context.Context, Ask) (Answer, error)

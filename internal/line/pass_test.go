@@ -29,9 +29,9 @@ type server struct {
 func (x *server) waiting(owner int64, terms Terms) *Waiting {
 	held := x.try(time.Hour)
 	return &Waiting{
-		Key:     "k",
-		Channel: channel,
-		Place:   Place{Grain: PerProcess, Owner: owner, Terms: terms},
+		Key:   "k",
+		Told:  told{},
+		Place: Place{Grain: PerProcess, Owner: owner, Terms: terms},
 		Asker: asker(func(ctx context.Context, ask Ask) (Answer, error) {
 			a, err := held(ctx, ask)
 			x.mu.Lock()
@@ -46,12 +46,12 @@ func (x *server) waiting(owner int64, terms Terms) *Waiting {
 			x.asked = append(x.asked, ask.Owner)
 			a.Kept = time.Now()
 			delete(x.seats, ask.Owner)
-			seated := ask.Owner
+			seated, seq := ask.Owner, &a.Seq
 			if a.Granted {
-				seated = ask.Next
+				seated, seq = ask.Next, &a.NextSeq
 			}
 			if seated != 0 {
-				x.seats[seated], a.Seq = true, 1000+seated
+				x.seats[seated], *seq = true, 1000+seated
 			}
 			return a, nil
 		}),

@@ -100,23 +100,23 @@ func (perProcess) answered(l *Lines, me *waiter, ask Ask, a Answer, err error) (
 		return false // it leaves, and nothing is passed to it any more
 	}
 	q.seat.seq, q.seat.kept, q.seat.heard = ask.Seq, a.Kept, time.Now()
-	if a.Granted || ask.Seq == 0 {
-		q.seat.seq = a.Seq
-	}
-	if a.Granted {
-		q.seat.owner, q.seat.asked = ask.Next, false
-		if a.Seq == 0 {
+	switch {
+	case a.Granted:
+		q.seat.owner, q.seat.seq, q.seat.asked = ask.Next, a.NextSeq, false
+		if a.NextSeq == 0 {
 			q.seat.owner = 0
 		}
+	case ask.Seq == 0:
+		q.seat.seq = a.Seq
 	}
 	me.head.got, me.head.asking = a.Granted, a.Granted
 	return false
 }
 
 // handed takes the thing in the seat. The next head has a seat still to take.
-func (perProcess) handed(me *waiter, owner, token int64, left time.Duration) bool {
+func (perProcess) handed(me *waiter, by HandOver) bool {
 	q := me.line
-	if owner != q.seat.owner || !me.accept(owner, token, q.seat.kept, left) {
+	if by.Owner != q.seat.owner || !me.accept(by, q.seat.kept) {
 		return false
 	}
 	q.seat, q.handed = seat{}, true

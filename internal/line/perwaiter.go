@@ -122,12 +122,12 @@ func (me *waiter) nudge() {
 
 // handed nudges the waiter that the message is for, if that waiter stands behind the head: it asks
 // at once.
-func (perWaiter) handed(me *waiter, owner, token int64, left time.Duration) bool {
-	if owner == me.wait.Place.Owner {
-		return me.accept(owner, token, me.place.kept, left)
+func (perWaiter) handed(me *waiter, by HandOver) bool {
+	if by.Owner == me.wait.Place.Owner {
+		return me.accept(by, me.place.kept)
 	}
 	for at := me.next; at != nil; at = at.next {
-		if at.wait.Place.Owner == owner {
+		if at.wait.Place.Owner == by.Owner {
 			at.nudge()
 			break
 		}

@@ -13,5 +13,5 @@ func (unqueued) quiet(me *waiter) time.Duration                             { re
 func (unqueued) rest(*Lines, *waiter, string) time.Duration                 { return 0 }
 func (unqueued) ask(*Lines, *waiter) (ask Ask, more, ok bool)               { return Ask{}, false, true }
 func (unqueued) answered(*Lines, *waiter, Ask, Answer, error) (nudged bool) { return false }
-func (unqueued) handed(*waiter, int64, int64, time.Duration) bool           { return false }
+func (unqueued) handed(*waiter, HandOver) bool                              { return false }
 func (unqueued) leave(*line, *waiter)                                       {}

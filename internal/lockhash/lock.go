@@ -5,7 +5,6 @@ package lockhash
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -41,23 +40,6 @@ func (l *Lock) Kind() string { return l.kind }
 
 // Name implements hold.Resource.
 func (l *Lock) Name() string { return l.name }
-
-// Named implements hold.Naming. A refusal by enter.lua names the holder in words, one by lock.lua in
-// numbers, and one in a bundle has no room for that.
-func (l *Lock) Named(refused *conn.Reply) (holder hold.Owner, token int64) {
-	if refused.Values != nil {
-		holder, _ = hold.ParseOwner(refused.Text(4))
-		token, _ = strconv.ParseInt(refused.Text(5), 10, 64)
-		return holder, token
-	}
-	n := refused.Numbers
-	if len(n) < 8 {
-		return hold.Owner{}, 0
-	}
-	id := fmt.Sprintf("%012x%08x%012x:%d", n[4], n[5], n[6], n[7])
-	holder, _ = hold.ParseOwner(id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:])
-	return holder, n[3]
-}
 
 // Place returns where the lock stands, for lease.Placed.
 func (l *Lock) Place() string { return hold.PlaceOf(l.Engine, l.Key()) }

@@ -44,7 +44,7 @@ var engineBugs = []bug{
 	{name: "a waiter that comes late into its line is not nudged", by: "rlock TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce",
 		at: "internal/line perWaiter.stand", old: "q.head != nil && me.place.seq <= q.head.place.seq", new: "false"},
 	{name: "a message for one behind the head is not passed on", by: "rlock TestAHandOverToOneBehindTheHeadCostsOneRoundTrip",
-		at: "internal/line perWaiter.handed", old: "at.wait.Place.Owner == owner", new: "false"},
+		at: "internal/line perWaiter.handed", old: "at.wait.Place.Owner == by.Owner", new: "false"},
 	{name: "the heir of a fixed lease is not renewed", by: "rlock TestTheHeirOfAFixedLeaseIsRenewed",
 		at: "internal/hold hold.pass", old: "afterFixed || h.cohort.terms.MaxHold > 0", new: "h.cohort.terms.MaxHold > 0"},
 	{name: "a renewal that was overtaken shortens a deadline", by: "rlock TestARenewalThatWasOvertakenShortensNothing",

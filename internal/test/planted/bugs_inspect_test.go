@@ -33,7 +33,7 @@ var inspectBugs = []bug{
 	{name: "the error of a busy lock names a holder that another has followed", by: ". TestBusyErrorsOfAWaiterThatLooks",
 		at: "internal/hold acquisition.busy", old: "last.mark != 0", new: "last.mark == 1"},
 	{name: "the error of a busy lock forgets its holder once the waiter has looked", by: ". TestBusyErrorsOfAWaiterThatLooks",
-		at: "internal/hold mark", old: "client<<20", new: "client<<19"},
+		at: "internal/lockhash Queue.Mark", old: "client<<20", new: "client<<19"},
 	{name: "the error of a busy lock takes an old token of Holdfast for the time of Java's grant", by: ". TestBusyErrorsSayWhoHolds",
 		at: "internal/hold acquisition.busy", old: "engine.IsClient(client)", new: "(engine.IsClient(client) || !b.Holder.IsZero())"},
 	{name: "a broken token fails a try of a lock that is held", by: "rlock TestLockScript",

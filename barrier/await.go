@@ -151,13 +151,13 @@ func (p *party) wait(held context.Context) error {
 
 // Try implements line.Asker: it asks how the generation stands.
 func (p *party) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
-	how, left, attempts, err := p.barrier.look(ctx, p.trip.Generation, p.owner)
+	how, held, attempts, err := p.barrier.look(ctx, p.trip.Generation, p.owner)
 	p.attempts += attempts
 	switch {
 	case err != nil:
 		return line.Answer{}, err
 	case how == open:
-		return line.Answer{For: left}, nil
+		return line.Answer{Held: held}, nil
 	case how == tripped:
 		return line.Answer{Granted: true}, nil
 	case how == broken:

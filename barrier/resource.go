@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
@@ -121,14 +122,14 @@ func (r *resource) trip() Trip {
 	return Trip{Generation: r.asked.Int(3), Arrival: int(r.asked.Int(4))}
 }
 
-// look asks how the generation stands. If it is open, left is for how long it is so at the least, if
-// no place is renewed; negative if that is not known. owner is that of one of its parties.
-func (b *Barrier) look(ctx context.Context, generation int64, owner string) (how int64, left time.Duration, attempts int, err error) {
+// look asks how the generation stands. If it is open, held is for how long it is so at the least, if
+// no place is renewed. owner is that of one of its parties.
+func (b *Barrier) look(ctx context.Context, generation int64, owner string) (how int64, held line.Held, attempts int, err error) {
 	call := b.about(ctx, lookScript, generation, owner)
 	if err = b.engine.Conn.Run(ctx, call); err == nil {
 		b.note(call.Status(), generation)
 	}
-	return call.Status(), time.Duration(call.Int(2)) * time.Millisecond, call.Attempts, err
+	return call.Status(), line.HeldByTTL(engine.TTL(call)), call.Attempts, err
 }
 
 // breaks breaks the generation if it is open, and returns how it has ended. The error matches

@@ -106,7 +106,7 @@ func (w *wait) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	switch call.Status() {
 	case open:
 		w.generation = call.Int(2)
-		return line.Answer{For: time.Duration(call.Int(3)) * time.Millisecond}, nil
+		return line.Answer{Held: line.HeldByTTL(time.Duration(call.Int(3)) * time.Millisecond)}, nil
 	case deleted:
 		return line.Answer{}, line.ForAll(errs.Deleted)
 	case forgotten:

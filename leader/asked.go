@@ -44,7 +44,7 @@ func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 		lead := t.election.resource.Key()
 		t.election.engine().Renewals.Doubt(lead, func(key string) bool { return key == lead })
 	}
-	return line.Answer{Granted: t.ctx.Err() != nil, For: -1}, nil
+	return line.Answer{Granted: t.ctx.Err() != nil, Held: line.NoKnownEnd}, nil
 }
 
 // listen waits to be asked to resign. It runs until the term has ended, or its work has returned.

@@ -104,9 +104,9 @@ func (o *observer) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	if err := o.look(ctx); err != nil {
 		return line.Answer{}, err
 	}
-	left := o.found.Left // a leader that dies is gone when its lease is over
-	if !o.found.Leads() {
-		left = -1
+	held := line.NoKnownEnd
+	if o.found.Leads() {
+		held = line.HeldFor(o.found.Left) // a leader that dies is gone when its lease is over
 	}
-	return line.Answer{Granted: o.changed(), For: left}, nil
+	return line.Answer{Granted: o.changed(), Held: held}, nil
 }

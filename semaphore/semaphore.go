@@ -168,7 +168,7 @@ func (a *acquisition) Try(ctx context.Context, _ line.Ask) (line.Answer, error) 
 			err = line.ForAll(fmt.Errorf("%d asked for, more than there are in all: %w", a.n, errs.NoPermits))
 		}
 	}
-	return line.Answer{Granted: granted, For: -1}, err
+	return line.Answer{Granted: granted, Held: line.NoKnownEnd}, err
 }
 
 // Why take.lua refuses, if the reason is not that too few permits are free.

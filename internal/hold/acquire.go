@@ -308,7 +308,7 @@ func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error
 	case err != nil:
 		return answer, err
 	}
-	answer.Granted, answer.For = call.Status() == conn.Done, engine.TTL(call)
+	answer.Granted = call.Status() == conn.Done
 	if answer.Granted && call.Short() {
 		a.marked, a.lateSeat, answer.Doubt = true, ask.Next, true
 		return answer, call.Shortage()
@@ -319,11 +319,11 @@ func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error
 		a.placed(&answer, entered, call.Sent)
 	}
 	if answer.Granted {
-		a.grant = grantOf(call)
+		answer.Lasts, a.grant = engine.TTL(call), grantOf(call)
 		a.grant.reserved = entered.Reserved
 	} else {
-		a.marked = a.marks
-		a.refusal = refusal{reply: call.Reply, sent: call.Sent, left: answer.For}
+		answer.Held, a.marked = line.HeldByTTL(engine.TTL(call)), a.marks
+		a.refusal = refusal{reply: call.Reply, sent: call.Sent, held: answer.Held}
 		err = concluded(a.resource, call)
 	}
 	a.engine.Smalls.Put(call)

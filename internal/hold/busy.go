@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
 )
 
 // Busy is the error of an acquisition that found the thing held. It matches errs.Busy. Package lease
@@ -35,12 +36,12 @@ type Naming interface {
 type refusal struct {
 	reply conn.Reply // of the last request that was not a look
 	sent  time.Time
-	left  time.Duration // how long the holder holds on; negative: without end
-	mark  Mark          // of the holder that a look has seen since; 0: there was no look
+	held  line.Held // for how long the holder has the thing, from then on
+	mark  Mark      // of the holder that a look has seen since; 0: there was no look
 }
 
 // looked takes in what a look, sent then, has seen of the holder.
-func (r *refusal) looked(l Looked, sent time.Time) { r.sent, r.left, r.mark = sent, l.Left, l.Holder }
+func (r *refusal) looked(l Looked, sent time.Time) { r.sent, r.held, r.mark = sent, l.Held, l.Holder }
 
 // busy adds to err what is known of the holder, if err says that there is one.
 func (a *acquisition) busy(err error) error {
@@ -51,10 +52,9 @@ func (a *acquisition) busy(err error) error {
 	if last.reply.Len() == 0 {
 		return b
 	}
-	if last.left < 0 {
-		b.Left = NoExpiry
-	} else {
-		b.Left = max(time.Until(last.sent.Add(last.left)), 0)
+	b.Left = NoExpiry
+	if left, ends := last.held.Left(); ends {
+		b.Left = max(time.Until(last.sent.Add(left)), 0)
 	}
 	n, ok := a.resource.(Naming)
 	if !ok {

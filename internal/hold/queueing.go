@@ -76,7 +76,7 @@ type Looking interface {
 
 // Looked is what a Look has seen of the holder.
 type Looked struct {
-	Left   time.Duration // for how long it has the thing, at the most; negative: without end
+	Held   line.Held // for how long it has the thing, at the most
 	Holder Mark
 }
 
@@ -143,7 +143,7 @@ func (a *acquisition) look(ctx context.Context, ask line.Ask) (answer line.Answe
 	}
 	looked := r.Looked(call)
 	a.refusal.looked(looked, call.Sent)
-	return line.Answer{For: looked.Left, Kept: call.Sent, Seq: ask.Seq}, true, nil
+	return line.Answer{Held: looked.Held, Kept: call.Sent, Seq: ask.Seq}, true, nil
 }
 
 // become has the acquisition go on as the owner with that number. It gives up what the owner before

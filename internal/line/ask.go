@@ -111,9 +111,10 @@ type Ask struct {
 // Answer is what one request has found out. With an error, only Doubt counts.
 type Answer struct {
 	Granted bool
-	// For is how long the grant lasts. If the request was refused, it is how long the present
-	// holder's grant lasts; negative if that has no end.
-	For time.Duration
+	// Lasts is how long the grant lasts, if that matters: see Exclusive.
+	Lasts time.Duration
+	// Held is for how long another has the thing, if the request was refused.
+	Held Held
 
 	// What follows is about Redis's queue.
 

@@ -117,13 +117,13 @@ func (x *thing) try(lease time.Duration) asker {
 			left = time.Until(x.until)
 		}
 		if x.held && (x.until.IsZero() || left > 0) {
-			return Answer{For: left}, nil
+			return Answer{Held: HeldByTTL(left)}, nil
 		}
 		x.held, x.until = true, time.Time{}
 		if lease >= 0 {
 			x.until = time.Now().Add(lease)
 		}
-		return Answer{Granted: true, For: lease}, nil
+		return Answer{Granted: true, Lasts: lease}, nil
 	}
 }
 

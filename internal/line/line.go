@@ -42,7 +42,7 @@ type waiter struct {
 	outcome Outcome
 
 	wait   *Waiting      // what its caller said
-	first  time.Duration // Answer.For of the request with which it came; 0: it did not ask, or long ago
+	first  Held          // what the request said with which it came; zero: it did not ask, or long ago
 	since  time.Time     // when it joined, where that counts: see overtaking
 	place  place         // in the queue that Redis keeps
 	nudged chan struct{} // holds one signal: what the head was told concerns this waiter; or nil
@@ -116,7 +116,7 @@ func (l *Lines) add(q *line, w *Waiting, first Answer) *waiter {
 	if me == nil {
 		me = &waiter{turn: make(chan struct{}, 1)}
 	}
-	me.wait, me.terms, me.first, me.line, me.prev = w, w.Place.Terms, first.For, q, q.tail
+	me.wait, me.terms, me.first, me.line, me.prev = w, w.Place.Terms, first.Held, q, q.tail
 	me.outcome.Waited = true
 	me.place = place{seq: first.Seq, kept: first.Kept, doubt: first.Doubt}
 	if w.Weight > 0 {
@@ -224,7 +224,7 @@ func (l *Lines) ending(me *waiter) <-chan struct{} {
 	return l.closing(me.wait).Done()
 }
 
-// held returns for how long a new head need not ask, by what is known of the present grant. nap
+// held returns for how long a new head need not ask, by what is known of the present grant. Held.nap
 // limits the time.
 //
 //	the last grant came to this      until that grant is over: nothing is free before the line
@@ -232,12 +232,12 @@ func (l *Lines) ending(me *waiter) <-chan struct{} {
 //	it has just asked by itself      as long as that answer says
 //	otherwise                        not at all: the head before it may have left with a message
 //	                                 that it never acted on
-func (q *line) held(first time.Duration) time.Duration {
+func (q *line) held(first Held) time.Duration {
 	switch left := time.Until(q.heldUntil); {
 	case !q.heldUntil.IsZero() && left > 0:
-		return nap(left)
-	case q.heldUntil.IsZero() && first != 0:
-		return nap(first)
+		return HeldFor(left).nap()
+	case q.heldUntil.IsZero() && first != (Held{}):
+		return first.nap()
 	default:
 		return 0
 	}

@@ -38,7 +38,7 @@ func (perProcess) quiet(me *waiter) time.Duration {
 	case q.handed:
 		me.head.unseated = true
 		return seatDelay
-	case me.first == 0:
+	case me.first == (Held{}):
 		return 0
 	default:
 		return q.held(me.first)

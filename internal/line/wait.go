@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -40,7 +39,7 @@ func (l *Lines) Wait(ctx context.Context, w *Waiting) (Outcome, error) {
 	l.client.Telemetry.Waiting(w.Kind, 1)
 	defer l.client.Telemetry.Waiting(w.Kind, -1)
 	if !me.leads() {
-		me.first = 0 // too old to rely on by the time it leads
+		me.first = Held{} // too old to rely on by the time it leads
 	}
 	closed := l.ending(me)
 	for {
@@ -82,7 +81,7 @@ func (l *Lines) first(ctx context.Context, w *Waiting) (Answer, error) {
 	ask, held, asks := w.Place.Grain.policy().first(l, w.Key)
 	switch {
 	case held:
-		return Answer{For: -1}, nil
+		return Answer{Held: NoKnownEnd}, nil
 	case !asks || l.overtaking.ahead(w) != nil:
 		return Answer{}, nil
 	}
@@ -168,11 +167,11 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 		case passed:
 			return nil
 		case answer.Granted:
-			l.afterGrant(w, me, answer.For)
+			l.afterGrant(w, me, answer.Lasts)
 			return nil
 		}
-		quiet = nap(answer.For)
-		if polls = answer.For < 0 || answer.For > quiet; polls {
+		quiet = answer.Held.nap()
+		if polls = answer.Held.outlasts(quiet); polls {
 			quiet = l.onGrid(quiet)
 		}
 		timer.Reset(quiet)
@@ -209,7 +208,7 @@ func (l *Lines) askAsHead(ctx context.Context, w *Waiting, me *waiter, reason st
 		me.line.sub.Suspect() // a message should have come first, unless a lease was over
 	}
 	if more {
-		answer.For = 0
+		answer.Held = Held{}
 	}
 	return answer, false, nil
 }
@@ -320,17 +319,6 @@ func (l *Lines) park(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.Su
 	case <-l.closing(w).Done():
 		return "", context.Cause(l.closing(w))
 	}
-}
-
-// nap returns how long to sleep if the present grant lasts for left; a negative left has no end. It
-// is PollBound at the most, less a random tenth of it at the most so that processes spread out. It
-// is a millisecond at the least, so that waiting does not become constant asking.
-func nap(left time.Duration) time.Duration {
-	poll := PollBound - rand.N(PollBound/10)
-	if left < 0 || left > poll {
-		return poll
-	}
-	return max(left, time.Millisecond)
 }
 
 // pollGrid is between the instants on which the polls of one Client fall, so that the polls for many

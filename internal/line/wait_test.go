@@ -266,7 +266,7 @@ func TestWaitingIsNeverHot(t *testing.T) {
 		tries := 0
 		w := wait(l, &Waiting{Key: "k", Channel: channel, Asker: asker(func(context.Context, Ask) (Answer, error) {
 			tries++
-			return Answer{For: 0}, nil
+			return Answer{}, nil
 		})})
 		time.Sleep(time.Second)
 		w.leave(t)
@@ -382,7 +382,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 				tries++
 				granted := left > 0
 				left = max(left-1, 0)
-				return Answer{Granted: granted, For: -1}, nil
+				return Answer{Granted: granted, Held: NoKnownEnd}, nil
 			})})
 			mu.Lock()
 			left, tries = tc.free, 0

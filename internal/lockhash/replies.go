@@ -52,7 +52,7 @@ func (q *Queue) Looked(call *conn.Call) hold.Looked {
 	if mark == 0 {
 		mark = otherForm
 	}
-	return hold.Looked{Left: engine.TTL(call), Holder: mark}
+	return hold.Looked{Held: line.HeldByTTL(engine.TTL(call)), Holder: mark}
 }
 
 // otherForm is the mark of every holder whose id is not a Client's.

@@ -13,7 +13,7 @@ var engineBugs = []bug{
 		new: "if redis.call('PTTL', KEYS[3]) < 0 then"},
 	{name: "a waiter that must enter looks on", by: "rlock TestAWaiterLooksWhileNothingChanges",
 		at: "internal/hold acquisition.look", old: "return line.Answer{}, err != nil, err",
-		new: "return line.Answer{For: -1, Seq: ask.Seq}, true, err"},
+		new: "return line.Answer{Held: line.NoKnownEnd, Seq: ask.Seq}, true, err"},
 	{name: "a waiter that was told of a change only looks", by: "internal/line TestWhatIsAPoll",
 		at: "internal/line Lines.askAsHead", old: "polls && reason == telemetry.WokenTimer", new: "polls"},
 	{name: "a head that keeps the places behind it only looks", by: "fairlock TestThePlacesBehindTheHeadAreKept",

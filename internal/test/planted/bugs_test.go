@@ -140,7 +140,7 @@ var firstBugs = []bug{
 	// Waiting.
 
 	{name: "a waiter does not ask unless told", quick: true, by: "internal/line TestPollFindsAnUntoldRelease",
-		at: "internal/line nap", old: "PollBound - rand.N(PollBound/10)", new: "time.Hour - rand.N(PollBound/10)"},
+		at: "internal/line Held.nap", old: "PollBound - rand.N(PollBound/10)", new: "time.Hour - rand.N(PollBound/10)"},
 	{name: "a subscription that is made anew wakes nobody", by: "internal/pubsub TestSignalOnceLive TestLostConnectionIsReplaced",
 		at: "internal/pubsub node.confirm", old: "ch.signal()"},
 	{name: "a dead subscription is not noticed", by: "internal/pubsub TestBlackHole",

@@ -113,14 +113,15 @@ func (p *party) arrive(ctx context.Context) (*hold.Lease, error) {
 		_, unheard := r.asked.Outstanding()
 		switch {
 		case err == nil:
-			p.trip = r.trip()
+			p.trip = arrivalIn(r.asked).trip
 			return place, nil
 		case errors.Is(err, hold.Concluded):
-			p.trip = r.trip()
-			b.note(r.asked.Int(5), p.trip.Generation)
+			a := arrivalIn(r.asked)
+			p.trip = a.trip
+			b.note(a.how, p.trip.Generation)
 			return nil, r.outcome
 		case r.asked.Status() == conn.Done && !errors.Is(err, errs.Closed):
-			p.trip = r.trip()
+			p.trip = arrivalIn(r.asked).trip
 			return nil, p.verdict(ctx, errs.Bare(err)) // it was granted a place too late
 		case unheard:
 			return nil, unknown(errs.Bare(err)) // it may have been the last

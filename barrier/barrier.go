@@ -96,7 +96,7 @@ func (b *Barrier) state(ctx context.Context) (State, error) {
 	if err := b.engine.Conn.Run(ctx, call); err != nil {
 		return State{}, err
 	}
-	return State{Generation: call.Int(2), Parties: int(call.Int(3)), Arrived: int(call.Int(4))}, nil
+	return stateIn(call), nil
 }
 
 // Reset breaks the generation under way, and reports whether it did: false says that none was, or

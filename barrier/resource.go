@@ -22,16 +22,6 @@ const (
 	placeKind = "barrier.place"
 )
 
-// How a generation stands, as scripts say it.
-const (
-	open = iota
-	tripped
-	broken
-	forgotten
-	otherParties // of enter.lua alone, as is left
-	left
-)
-
 // resource is the place of one party, for one arrival. The goroutine that arrives makes the calls of
 // hold.Concluding.
 type resource struct {
@@ -96,12 +86,12 @@ func (r *resource) Release(owner hold.Owner, publish string) *conn.Call {
 // Refused implements hold.Concluding: the arrival needs no place. The party was the last, or its
 // generation has ended since an earlier sending; or it could not arrive.
 func (r *resource) Refused(call *conn.Call) error {
-	switch call.Int(5) {
+	switch a := arrivalIn(call); a.how {
 	case tripped:
 	case broken:
 		r.outcome = errs.Broken
 	case otherParties:
-		r.outcome = fmt.Errorf("this generation is for %d, not for %d: %w", call.Int(3), r.parties, errs.Parties)
+		r.outcome = fmt.Errorf("this generation is for %d, not for %d: %w", a.parties, r.parties, errs.Parties)
 	default:
 		r.outcome = errs.Unknown
 	}
@@ -113,14 +103,6 @@ func (r *resource) Heard(string) error { return nil }
 
 // Concludes implements hold.Concluding.
 func (r *resource) Concludes() bool { return false }
-
-// trip returns the generation and the arrival that the answer names, if it names one.
-func (r *resource) trip() Trip {
-	if how := r.asked.Int(5); r.asked.Status() != conn.Done && how != tripped && how != broken {
-		return Trip{}
-	}
-	return Trip{Generation: r.asked.Int(3), Arrival: int(r.asked.Int(4))}
-}
 
 // look asks how the generation stands. If it is open, held is for how long it is so at the least, if
 // no place is renewed. owner is that of one of its parties.

@@ -18,7 +18,8 @@ func (m *Mutex) QueueLength(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return int(call.Int(2)), nil
+	waiting, _, _ := placeIn(call)
+	return waiting, nil
 }
 
 // Position returns how many waiters are in the queue before that owner, of this process or another,
@@ -26,10 +27,11 @@ func (m *Mutex) QueueLength(ctx context.Context) (int, error) {
 // counted until it is passed over.
 func (m *Mutex) Position(ctx context.Context, owner lease.Owner) (ahead int, waits bool, err error) {
 	call, err := m.look(ctx, m.lock().look(placeScript, owner.String()))
-	if err != nil || call.Int(3) < 0 {
+	if err != nil {
 		return 0, false, err
 	}
-	return int(call.Int(3)), true, nil
+	_, ahead, waits = placeIn(call)
+	return ahead, waits, nil
 }
 
 // Waiters returns the waiters for the lock, in all processes, the next one first.
@@ -44,13 +46,8 @@ func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 		if err != nil {
 			return nil, err
 		}
-		from = call.Text(2)
-		for i := 3; i < call.Reply.Len(); i++ {
-			owner, err := lease.ParseOwner(call.Text(i))
-			if err != nil {
-				return nil, m.lock().Failed("query", err)
-			}
-			owners = append(owners, owner)
+		if owners, from, err = addWaiters(owners, call); err != nil {
+			return nil, m.lock().Failed("query", err)
 		}
 	}
 	return owners, nil

@@ -104,7 +104,7 @@ func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	if err != nil {
 		return 0, l.fail("count down", err)
 	}
-	return call.Int(2), nil
+	return call.Result(), nil
 }
 
 // Count returns the count; 0 if the latch is not set. It asks the master.
@@ -116,7 +116,7 @@ func (l *Latch) Count(ctx context.Context) (int64, error) {
 	if err := l.engine.Conn.Run(ctx, call); err != nil {
 		return 0, l.fail("query", err)
 	}
-	return call.Int(2), nil
+	return call.Result(), nil
 }
 
 // Delete deletes the latch, whatever its count, and reports whether it was set. Waiters get

@@ -46,14 +46,6 @@ func (l *Latch) Wait(ctx context.Context) error {
 	return err
 }
 
-// The answers of look.lua.
-const (
-	open = iota
-	zero
-	deleted
-	forgotten
-)
-
 // wait is one call of Wait under way.
 type wait struct {
 	latch      *Latch
@@ -105,8 +97,9 @@ func (w *wait) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	}
 	switch call.Status() {
 	case open:
-		w.generation = call.Int(2)
-		return line.Answer{Held: line.HeldByTTL(time.Duration(call.Int(3)) * time.Millisecond)}, nil
+		generation, held := openIn(call)
+		w.generation = generation
+		return line.Answer{Held: held}, nil
 	case deleted:
 		return line.Answer{}, line.ForAll(errs.Deleted)
 	case forgotten:

@@ -5,7 +5,6 @@ package leader
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -24,10 +23,11 @@ func (t *Term) tell(ctx context.Context) (leads bool, err error) {
 	if err := t.election.engine().Conn.Run(ctx, call); err != nil || call.Status() != conn.Done {
 		return false, err
 	}
+	since, asked := toldIn(call)
 	if t.since == 0 {
-		t.since, _ = strconv.ParseInt(call.Text(2), 10, 64)
+		t.since = since
 	}
-	if asked := call.Text(3); asked != "" {
+	if asked != "" {
 		t.resign(asked)
 	}
 	return true, nil

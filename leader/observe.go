@@ -106,7 +106,7 @@ func (o *observer) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	}
 	held := line.NoKnownEnd
 	if o.found.Leads() {
-		held = line.HeldFor(o.found.Left) // a leader that dies is gone when its lease is over
+		held = line.HeldByTTL(o.found.Left) // a leader that dies is gone when its lease is over
 	}
 	return line.Answer{Granted: o.changed(), Held: held}, nil
 }

@@ -4,14 +4,10 @@ package leader
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -62,23 +58,7 @@ func (e *Election) look(ctx context.Context) (Info, error) {
 	if err := e.engine().Conn.Run(ctx, call); err != nil {
 		return Info{}, err
 	}
-	return parseInfo(call), nil
-}
-
-// parseInfo returns the answer to a call that look made.
-func parseInfo(call *conn.Call) Info {
-	if call.Status() != conn.Done {
-		return Info{}
-	}
-	i := Info{Identity: call.Text(6), Value: call.Text(7)}
-	i.Token, _ = strconv.ParseInt(call.Text(3), 10, 64)
-	i.Priority, _ = strconv.Atoi(call.Text(5))
-	since, _ := strconv.ParseInt(call.Text(4), 10, 64)
-	i.Since, i.Left = time.UnixMicro(since), time.Duration(call.Int(2))*time.Millisecond
-	if call.Int(2) < 0 {
-		i.Left = hold.NoExpiry
-	}
-	return i
+	return infoIn(call), nil
 }
 
 // Candidate is one that waits to lead.
@@ -106,17 +86,9 @@ func (e *Election) Candidates(ctx context.Context) ([]Candidate, error) {
 		if err := e.resource.Run(ctx, op, call); err != nil {
 			return nil, err
 		}
-		from = call.Text(2)
-		for i := 3; i+1 < call.Reply.Len(); i += 2 {
-			owner, err := lease.ParseOwner(call.Text(i))
-			if err != nil {
-				return nil, e.failed(op, err)
-			}
-			c := Candidate{Owner: owner}
-			priority, identity, _ := strings.Cut(call.Text(i+1), " ")
-			c.Priority, _ = strconv.Atoi(priority)
-			c.Identity = identity
-			all = append(all, c)
+		var err error
+		if all, from, err = addCandidates(all, call); err != nil {
+			return nil, e.failed(op, err)
 		}
 	}
 	return all, nil

@@ -113,7 +113,7 @@ func (r *resource) tell(owner string, publish string, token, since int64) *conn.
 	}
 }
 
-// look returns the call whose answer parseInfo understands.
+// look returns the call whose reply infoIn reads.
 func (r *resource) look() *conn.Call {
 	return &conn.Call{Script: lookScript, Keys: []string{r.at.Hash, r.at.Record}}
 }

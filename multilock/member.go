@@ -99,7 +99,7 @@ func (m Member) mark(ctx context.Context, write origin, set, instead string) (ma
 	if err := m.Engine.Conn.Run(ctx, call); err != nil {
 		return marker{}, err
 	}
-	text := call.Text(2)
+	text := call.ResultText()
 	parts := strings.SplitN(text, ":", 3)
 	parts = append(parts, "", "")
 	micros, err := strconv.ParseInt(parts[1], 10, 64)

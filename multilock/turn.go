@@ -114,5 +114,5 @@ func (t *turn) say(ctx context.Context, m Member, waited int64) (before int, err
 	if err := m.Engine.Conn.Run(ctx, call); err != nil {
 		return 0, err
 	}
-	return int(call.Int(2)), nil
+	return int(call.Result()), nil
 }

@@ -124,25 +124,17 @@ func (r *resource) Release(owner hold.Owner, publish string) *conn.Call {
 // Concludes implements hold.Concluding.
 func (r *resource) Concludes() bool { return r.conclusion.Load() != nil }
 
-// What ask.lua says of a key that it does not grant.
-const (
-	underWay = iota
-	done
-	failed
-	mismatch
-)
-
 // Refused implements hold.Concluding.
 func (r *resource) Refused(call *conn.Call) error {
-	switch call.Int(4) {
+	switch why, running, data := refusalIn(call); why {
 	case underWay:
-		r.running = call.Int(3)
+		r.running = running
 		if r.busy != nil {
 			r.busy()
 		}
 		return nil
 	case done, failed:
-		r.found = &result{failed: call.Int(4) == failed, data: call.Text(5)}
+		r.found = &result{failed: why == failed, data: data}
 		return hold.Concluded
 	default:
 		return errs.Mismatch

@@ -48,9 +48,9 @@ func (r *resource) Waiting(w *line.Waiting) { w.Key, w.Told = r.Key(), r }
 // caller.
 func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	c := r.Engine.Smalls.Get(lockScript, r.Key(), r.TokenKey())
-	c.Text(0, owner.String())
-	c.Number(1, length.Milliseconds())
-	c.Number(2, *r.TokenLife())
+	c.SetText(0, owner.String())
+	c.SetNumber(1, length.Milliseconds())
+	c.SetNumber(2, *r.TokenLife())
 	return &c.Call
 }
 

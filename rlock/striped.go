@@ -163,7 +163,7 @@ func (s *Striped) ask(ctx context.Context) error {
 	if err := s.engine.Conn.Run(ctx, call); err != nil {
 		return err
 	}
-	if stored := call.Int(2); stored != int64(len(s.stripes)) {
+	if stored := call.Result(); stored != int64(len(s.stripes)) {
 		return fmt.Errorf("%d stripes, but %s is cut into %d: %w", len(s.stripes), errs.Quote(s.name), stored, errs.BadArgument)
 	}
 	s.agreed.Store(max(1, int64(time.Since(s.made))))

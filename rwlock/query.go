@@ -4,8 +4,6 @@ package rwlock
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -169,6 +167,7 @@ const noEnd = -1
 
 // holder is one holder of the lock.
 type holder struct {
+	field  string
 	id     string
 	writes bool
 	count  int
@@ -185,7 +184,8 @@ func (m *RWMutex) look(ctx context.Context, op, field string) (locked bool, coun
 	if err := m.engine.Conn.Run(ctx, call); err != nil {
 		return false, 0, m.fail(op, err)
 	}
-	return call.Int(2) == 1, int(call.Int(3)), nil
+	locked, count = lookIn(call)
+	return locked, count, nil
 }
 
 // walk goes over the holders of the lock, a page at a time, for as long as more returns
@@ -200,14 +200,14 @@ func (m *RWMutex) walk(ctx context.Context, op string, more func(holder) bool) (
 		if err := m.engine.Conn.Run(ctx, call); err != nil {
 			return now, m.fail(op, err)
 		}
-		now, cursor = call.ServerTime(), call.Text(2)
-		for i := 3; i+2 < call.Reply.Len(); i += 3 {
-			field := call.Text(i)
-			h, live := parseHolder(field, call.Text(i+1), call.Int(i+2), now)
-			if !live || seen[field] {
+		var holders []holder
+		now = call.ServerTime()
+		holders, cursor = holdersIn(call)
+		for _, h := range holders {
+			if seen[h.field] {
 				continue
 			}
-			seen[field] = true
+			seen[h.field] = true
 			if !more(h) {
 				return now, nil
 			}
@@ -216,17 +216,6 @@ func (m *RWMutex) walk(ctx context.Context, op string, more func(holder) bool) (
 			return now, nil
 		}
 	}
-}
-
-// parseHolder returns the holder that a field names, and whether its lease lasts.
-func parseHolder(field, count string, left, now int64) (h holder, live bool) {
-	h.id, h.writes = strings.CutSuffix(field, writes)
-	h.count, _ = strconv.Atoi(count)
-	h.until = now + left*1000
-	if left == -1 {
-		h.until = noEnd
-	}
-	return h, left != -2
 }
 
 // writer returns the id of the lock's writer, "" if it has none.

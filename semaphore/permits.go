@@ -231,7 +231,8 @@ func (s *PermitSemaphore) state(ctx context.Context) (available, acquired int, e
 	if err := s.run(ctx, call); err != nil {
 		return 0, 0, s.fail("query", err)
 	}
-	return int(call.Int(2)), int(call.Int(3)), nil
+	available, acquired = stateIn(call)
+	return available, acquired, nil
 }
 
 // IDs returns the ids of the permits that the lease is on: 32 hexadecimal digits each, as in
@@ -307,10 +308,7 @@ func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Durati
 	if err != nil {
 		return 0, s.fail("query", err)
 	}
-	if call.Int(2) < 0 {
-		return lease.NoExpiry, nil
-	}
-	return time.Duration(call.Int(2)) * time.Millisecond, nil
+	return hold.Remaining(engine.TTL(call)), nil
 }
 
 // ask runs a call on one permit. If that permit is not taken, the error matches ErrNoPermits.

@@ -161,7 +161,7 @@ func (a *acquisition) Try(ctx context.Context, _ line.Ask) (line.Answer, error) 
 	granted := err == nil && call.Status() == conn.Done
 	a.unset = false
 	if err == nil && !granted {
-		switch call.Int(2) {
+		switch call.Result() {
 		case unset:
 			a.unset = true
 		case tooMany:
@@ -170,12 +170,6 @@ func (a *acquisition) Try(ctx context.Context, _ line.Ask) (line.Answer, error) 
 	}
 	return line.Answer{Granted: granted, Held: line.NoKnownEnd}, err
 }
-
-// Why take.lua refuses, if the reason is not that too few permits are free.
-const (
-	unset   = 1
-	tooMany = 2
-)
 
 // refused returns why there are too few permits: err, or ErrNoPermits if the semaphore was never
 // set.
@@ -250,7 +244,7 @@ func (s *Semaphore) Drain(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, s.fail("drain", err)
 	}
-	return int(call.Int(2)), nil
+	return int(call.Result()), nil
 }
 
 // change runs a call that counts once, for as long as ctx allows.
@@ -275,7 +269,7 @@ func (s *Semaphore) Available(ctx context.Context) (int, error) {
 	if err := s.engine.Conn.Run(ctx, call); err != nil {
 		return 0, s.fail("query", err)
 	}
-	return int(call.Int(2)), nil
+	return int(call.Result()), nil
 }
 
 // usable returns nil, or why s cannot be used.

@@ -94,6 +94,12 @@ func (c *Call) Status() int64 { return c.Reply.Status() }
 // report it.
 func (c *Call) ServerTime() int64 { return c.Reply.ServerTime() }
 
+// Result returns the third element of the reply: what a script answers that answers by one number.
+func (c *Call) Result() int64 { return c.Int(2) }
+
+// ResultText returns the third element of the reply: what a script answers that answers by one text.
+func (c *Call) ResultText() string { return c.Text(2) }
+
 // Int returns element i of the reply if it is a number, and 0 otherwise.
 func (c *Call) Int(i int) int64 {
 	n, _ := c.Reply.Number(i)

@@ -61,7 +61,7 @@ func TestARequestIsSentOrWithdrawn(t *testing.T) {
 	sendings := 0
 	for round := range 2000 {
 		c := smalls.Get(script, "key", "beside")
-		c.Number(0, 7)
+		c.SetNumber(0, 7)
 		r := new(requests).get()
 		r.call = &c.Call
 		var prepared, withdrawn bool
@@ -96,8 +96,8 @@ func TestSmallsAreTakenBackWhenNobodyHasThem(t *testing.T) {
 	script := NewScript("s", "return {1, 1}")
 	for _, unheard := range []bool{false, true} {
 		c := smalls.Get(script, "key", "beside")
-		c.Text(0, "text")
-		c.Number(1, 7)
+		c.SetText(0, "text")
+		c.SetNumber(1, 7)
 		c.outstanding = unheard
 		smalls.Put(&c.Call)
 		if kept := c.Script == script && c.Keys[1] == "beside" && *c.Args[0].(*string) == "text" && *c.Args[1].(*int64) == 7; kept != unheard {

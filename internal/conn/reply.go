@@ -24,6 +24,14 @@ func (r *Reply) ServerTime() int64 {
 	return micros
 }
 
+// head returns the server's clock as ServerTime does, and whether the reply begins as that of a script.
+func (r *Reply) head() (micros int64, ok bool) {
+	if _, ok = r.Number(0); !ok {
+		return 0, false
+	}
+	return r.Number(1)
+}
+
 // Number returns element i, and false if there is none or if it is not a number.
 func (r *Reply) Number(i int) (n int64, ok bool) {
 	switch {

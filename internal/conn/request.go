@@ -142,10 +142,7 @@ func (r *request) served() bool { return r.err == nil || isReply(r.err) && remed
 // then with its own results.
 func (r *request) time() (micros int64, ok bool) {
 	reply := r.reply()
-	if _, ok = reply.Number(0); !ok {
-		return 0, false
-	}
-	micros, ok = reply.Number(1)
+	micros, ok = reply.head()
 	return micros, ok && micros >= 0
 }
 

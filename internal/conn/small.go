@@ -41,14 +41,14 @@ func (p *Smalls) Put(c *Call) {
 	p.pool.Put(s)
 }
 
-// Text sets an argument.
-func (c *Small) Text(i int, text string) {
+// SetText sets an argument.
+func (c *Small) SetText(i int, text string) {
 	c.texts[i] = text
 	c.args[i] = &c.texts[i]
 }
 
-// Number sets an argument.
-func (c *Small) Number(i int, n int64) {
+// SetNumber sets an argument.
+func (c *Small) SetNumber(i int, n int64) {
 	c.numbers[i] = n
 	c.args[i] = &c.numbers[i]
 }

@@ -45,7 +45,7 @@ func (e *Engine) Foreign(ctx context.Context, own Content, key string, err error
 	if e.Conn.Run(ctx, call) != nil {
 		return err
 	}
-	found := Content(call.Text(2))
+	found := Content(call.ResultText())
 	if found == own || found == "none" {
 		return err
 	}

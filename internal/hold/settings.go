@@ -50,6 +50,15 @@ func RemadeLife(kept int64) int64 { return cmp.Or(kept, DefaultTokenLife.Millise
 // NoExpiry is the remaining time of a hold that never ends by itself.
 const NoExpiry time.Duration = -1
 
+// Remaining returns a time to live as queries do: NoExpiry if it has no end, for which it is negative
+// in Redis.
+func Remaining(ttl time.Duration) time.Duration {
+	if ttl < 0 {
+		return NoExpiry
+	}
+	return ttl
+}
+
 // Settings are what the options of package lease set.
 type Settings struct {
 	Length        time.Duration // of the lease

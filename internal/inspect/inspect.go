@@ -5,15 +5,12 @@ package inspect
 import (
 	"context"
 	_ "embed"
-	"encoding/hex"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
 //go:embed lua/inspect.lua
@@ -154,68 +151,6 @@ func ask(name, cursor string) (*conn.Call, error) {
 			cursor, holdersPerCall, fair.Queue, rw.Readers, rw.Writers, leader.Record, leader.Names,
 			keys.OnceRecordAt(name), turns.Record, turns.Places, counted.All},
 	}, nil
-}
-
-// parse returns the answer to a call made by ask, and where the holders go on.
-func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
-	s = State{
-		Kind:      call.Text(2),
-		At:        time.UnixMicro(call.ServerTime()),
-		Remaining: lasts(call.Int(3)),
-		Waiters:   int(call.Int(4)),
-		Taken:     int(call.Int(8)),
-		State:     call.Text(11),
-	}
-	s.All, _ = strconv.ParseInt(call.Text(10), 10, 64) // "": not known
-	if text := call.Text(7); text != "" {
-		value, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			s.Kind = unknown
-		}
-		s.Value = value
-	}
-	next := header + 3*int(call.Int(13))
-	for i := header; i < min(next, call.Reply.Len()-2); i += 3 {
-		h := holder(call, i, s.Remaining)
-		if s.Kind == permits {
-			h.Permit = hex.EncodeToString([]byte(h.field))
-		}
-		s.Holders = append(s.Holders, h)
-	}
-	if h, ok := s.exclusive(); ok && ofHoldfast(h.Owner) {
-		s.Since = since(s.At, call.Text(5), call.Int(6), life)
-	}
-	if who := call.Text(12); who != "" && len(s.Holders) == 1 {
-		s.Holders[0].Said.Who = who
-	}
-	s.Queue = s.queue(call, next)
-	return s, call.Text(9)
-}
-
-// header is how many elements of a reply come before the holders.
-const header = 14
-
-// holder parses the holder that begins at i.
-func holder(call *conn.Call, i int, remaining time.Duration) Holder {
-	id, write := strings.CutSuffix(call.Text(i), ":write")
-	h := Holder{field: call.Text(i), Write: write, Remaining: remaining}
-	h.Owner, _ = hold.ParseOwner(id)
-	h.Count = lockhash.Count(call.Text(i + 1))
-	if _, known := call.Reply.Number(i + 2); known {
-		h.Remaining = lasts(call.Int(i + 2))
-	}
-	return h
-}
-
-// lasts turns a PTTL into a duration.
-func lasts(ms int64) time.Duration {
-	switch ms {
-	case -1:
-		return hold.NoExpiry
-	case -2: // it ran out while it was looked at
-		return 0
-	}
-	return time.Duration(ms) * time.Millisecond
 }
 
 // exclusive returns the holder that holds the lock alone.

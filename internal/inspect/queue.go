@@ -6,40 +6,31 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
 // priorityStep is how much smaller the number of a candidate is for each step of its priority, in
 // microseconds: see leader/lua/candidate.lua.
 const priorityStep = 10_000_000_000_000
 
-// queue parses those that wait, from element i of the reply on, and puts them in their order.
-func (s *State) queue(call *conn.Call, i int) []Waiter {
+// queue returns those that wait, in their order.
+func (s *State) queue(waiters []listed) []Waiter {
 	type placed struct {
 		Waiter
 		number int64
 	}
 	var all []placed
-	for ; i+2 < call.Reply.Len(); i += 3 {
-		var w placed
-		var err error
-		if w.Owner, err = hold.ParseOwner(call.Text(i)); err != nil {
-			continue
-		}
-		w.number, _ = strconv.ParseInt(call.Text(i+1), 10, 64)
-		switch text := call.Text(i + 2); s.Kind {
+	for _, l := range waiters {
+		w := placed{Waiter{Owner: l.owner}, l.number}
+		switch s.Kind {
 		case rwLock:
-			w.Since, w.Write = time.UnixMilli(w.number), text == "w"
+			w.Since, w.Write = time.UnixMilli(w.number), l.text == "w"
 		case barrier:
 			w.number = -w.number // who had more to wait for came first
 		default:
 			w.Since = joined(s.At, w.number)
-			w.Said.Who = identity(text)
+			w.Said.Who = identity(l.text)
 		}
 		all = append(all, w)
 	}

@@ -65,7 +65,7 @@ func ask256(ctx context.Context, m *conn.Manager, owners []hold.Owner, said map[
 		return false
 	}
 	for i, o := range owners {
-		said[o] = Said{call.Text(2 + 2*i), call.Text(3 + 2*i)}
+		said[o] = saidIn(call, i)
 	}
 	return true
 }

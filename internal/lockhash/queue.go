@@ -196,9 +196,9 @@ func (q *Queue) Free(owner hold.Owner, publish string) *conn.Call {
 	queue, channel := keys.QueueAt(q.Key())
 	c := q.Engine.Smalls.Get(freeScript, q.Key(), queue)
 	c.Enough = 1
-	c.Text(0, owner.String())
-	c.Text(1, publish)
-	c.Text(2, channel)
+	c.SetText(0, owner.String())
+	c.SetText(1, publish)
+	c.SetText(2, channel)
 	return &c.Call
 }
 

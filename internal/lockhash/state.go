@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
@@ -43,15 +44,11 @@ func cut(field string) string { return field[:min(len(field), 32)] }
 // ParseState returns the answer to a call that State made.
 func ParseState(call *conn.Call) State {
 	var s State
-	switch ttl := call.Int(2); ttl {
-	case -2:
+	const nobody = -2 * time.Millisecond
+	if engine.TTL(call) == nobody {
 		return s
-	case -1:
-		s.Remaining = hold.NoExpiry
-	default:
-		s.Remaining = time.Duration(ttl) * time.Millisecond
 	}
-	s.Locked = true
+	s.Locked, s.Remaining = true, hold.Remaining(engine.TTL(call))
 	for i := 3; i+1 < call.Reply.Len(); i += 2 {
 		s.Holders = append(s.Holders, Holder{ID: call.Text(i), Count: Count(call.Text(i + 1))})
 	}

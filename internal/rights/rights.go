@@ -112,4 +112,4 @@ func (n Need) Probe() *conn.Call {
 }
 
 // Refused returns the commands that Redis refused in an answered call of Probe.
-func Refused(call *conn.Call) []string { return strings.Fields(call.Text(2)) }
+func Refused(call *conn.Call) []string { return strings.Fields(call.ResultText()) }

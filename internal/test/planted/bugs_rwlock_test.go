@@ -20,7 +20,7 @@ var rwlockBugs = []bug{
 	{name: "the first page of readers is taken for all of them", step: servers, by: "rwlock TestAQueryLooksAtFewReadersAtATime",
 		at: "rwlock RWMutex.walk", old: `cursor == "0"`, new: `cursor != ""`},
 	{name: "the first page of waiters is taken for all of them", by: "fairlock TestWaitersAreListedSomeAtATime",
-		at: "fairlock Mutex.Waiters", old: "call.Text(2)", new: `""`},
+		at: "fairlock addWaiters", old: "call.Text(2)", new: `""`},
 	{name: "a token ahead of a clock that was set back says who came before it", by: "rwlock TestTheOrderAfterTheClockWasSetBack",
 		at: "rwlock/lua/marks.lua before", old: "return since * 1000 < token and token <= now", new: "return since * 1000 < token"},
 	{name: "marks from before the clock was set back stand", by: "rwlock TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace",

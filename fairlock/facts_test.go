@@ -14,6 +14,7 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, queueLease, "docs/guarantees.md", "(a FairMutex: {})", "A waiter's place, for {}")
 	doctest.Says(t, queueLease, "docs/keyspace.md", "place is kept, {} from when it was last heard of")
 	doctest.Says(t, queueLease, "docs/fairlock.md", "passed over {} after it was last heard of", "what is left of the {}")
+	doctest.Says(t, queueLease, "docs/hand-over.md", "(a FairMutex: {})")
 	doctest.Says(t, queueLease, "docs/redisson-interop.md", "(a `FairMutex`: {})")
 	doctest.Says(t, queueLease, "fairlock/fairlock.go", "heard of it for {}")
 	doctest.Says(t, queueLease, "internal/lockhash/lua/queue.lua", "kept for longer than {}")

@@ -12,6 +12,7 @@ func TestTheDocumentsSayHowLongLeasesLast(t *testing.T) {
 	doctest.Says(t, DefaultLease, "docs/guarantees.md", "lease of {} survives")
 	doctest.Says(t, DefaultLease, "docs/redisson-interop.md", "Both are {} by default")
 	doctest.Says(t, wholeAfter, "docs/architecture.md", "the whole lease {} later")
+	doctest.Says(t, wholeAfter, "docs/hand-over.md", "**{} later it asks", "the renewal after {}")
 	doctest.Says(t, wholeAfter, "docs/mutex.md", "renew.lua, {} later", "and {} later one for its whole lease")
 	doctest.Says(t, DefaultLease, "docs/redisson-side-by-side.md", "with a lease of {}")
 	doctest.Says(t, DefaultLease, "docs/how-to/leader.md", "its lease is over: {} by default")

@@ -30,6 +30,9 @@ func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
 	doctest.Says(t, PollBound, "docs/latch.md", "asks every {}")
 	doctest.Says(t, PollBound, "docs/managed.md", "waiters ask every {}")
 	doctest.Says(t, PollBound, "docs/redisson-side-by-side.md", "and every {}", "looks within {}")
+	doctest.Says(t, PollBound, "docs/hand-over.md", "at least every {}", "within {}")
+	doctest.Says(t, openFor, "docs/hand-over.md", "to them, for {}")
+	doctest.Says(t, lately, "docs/hand-over.md", "in the last {}")
 	doctest.Says(t, lately, "docs/mutex.md", "for less than {} that somebody waits")
 	doctest.Says(t, patience, "docs/semaphore.md", "has waited for {}")
 }

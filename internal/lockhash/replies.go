@@ -1,4 +1,4 @@
-// What the scripts of a queue answer, and what their messages say. Each layout is in the head of the
+// What the scripts of a lock and its queue answer, and what their messages say. Each layout is in the head of the
 // Lua file that makes it, and here; nothing else knows it.
 
 package lockhash
@@ -101,4 +101,18 @@ func (q *Queue) HandOver(message string) line.HandOver {
 		message = rest
 	}
 	return line.HandOver{Owner: numbers[0], Token: numbers[1], Left: time.Duration(numbers[2]) * time.Millisecond}
+}
+
+// ParseState reads the reply of state.lua, to a call that State made.
+func ParseState(call *conn.Call) State {
+	var s State
+	const nobody = -2 * time.Millisecond
+	if engine.TTL(call) == nobody {
+		return s
+	}
+	s.Locked, s.Remaining = true, hold.Remaining(engine.TTL(call))
+	for i := 3; i+1 < call.Reply.Len(); i += 2 {
+		s.Holders = append(s.Holders, Holder{ID: call.Text(i), Count: Count(call.Text(i + 1))})
+	}
+	return s
 }

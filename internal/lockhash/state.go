@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
@@ -40,20 +38,6 @@ func (s State) foreign() (field string, found bool) {
 
 // cut returns as much of an application's own field as an error shows: 32 bytes.
 func cut(field string) string { return field[:min(len(field), 32)] }
-
-// ParseState returns the answer to a call that State made.
-func ParseState(call *conn.Call) State {
-	var s State
-	const nobody = -2 * time.Millisecond
-	if engine.TTL(call) == nobody {
-		return s
-	}
-	s.Locked, s.Remaining = true, hold.Remaining(engine.TTL(call))
-	for i := 3; i+1 < call.Reply.Len(); i += 2 {
-		s.Holders = append(s.Holders, Holder{ID: call.Text(i), Count: Count(call.Text(i + 1))})
-	}
-	return s
-}
 
 // Count returns how many leases the count of a holder stands for. The count of a holder that was
 // handed the lock is 0 until it has asked for its whole lease, or has been entered again; that

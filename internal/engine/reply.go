@@ -29,6 +29,9 @@ func renewed(call *conn.Call, err error) Renewed {
 	}
 }
 
+// Ends reports whether what was renewed has an end in Redis.
+func (r *Renewed) Ends() bool { return r.TTL >= 0 }
+
 // exceptions are the pairs in the reply of a script that renews many at once: see Part.
 type exceptions struct {
 	call *conn.Call

@@ -30,7 +30,7 @@ type Renewable interface {
 type Renewed struct {
 	Err   error         // why it failed; nil if Redis answered
 	Held  bool          // what was to be renewed is still there
-	TTL   time.Duration // its time to live; negative: without end
+	TTL   time.Duration // its time to live, if it has an end: see Ends
 	Sent  time.Time     // when the request that was answered was sent
 	Short bool          // fewer replicas have it than were asked for
 	// Cut is the time to live that the renewal found, if another client had made it shorter than it

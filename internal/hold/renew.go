@@ -60,17 +60,17 @@ func (h *hold) Renewed(r engine.Renewed) {
 		h.renewalFailed(errs.NotReplicated.Error())
 	default:
 		h.engine.CountRenewal(kind, telemetry.OutcomeRenewed)
-		h.prolong(r.Sent, r.TTL)
+		h.prolong(r)
 		if r.Cut > 0 {
 			h.cutShort(r.Cut)
 		}
 	}
 }
 
-// prolong takes in a renewal that was answered with that time to live. If another call has
-// prolonged the hold while the renewal was under way, nobody knows which of the two Redis saw
-// first. No call shortens the time to live, so the later end is the right one.
-func (h *hold) prolong(sent time.Time, ttl time.Duration) {
+// prolong takes in a renewal that was answered. If another call has prolonged the hold while the
+// renewal was under way, nobody knows which of the two Redis saw first. No call shortens the time to
+// live, so the later end is the right one.
+func (h *hold) prolong(r engine.Renewed) {
 	h.mu.Lock()
 	overtaken := h.overtook
 	h.renewing, h.overtook, h.suspect = false, false, false
@@ -79,7 +79,7 @@ func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 		h.seldom.failure = ""
 		again, h.seldom.again = h.seldom.again, false
 	}
-	end := endAt(sent, ttl)
+	end := endAt(r.Sent, r.TTL)
 	if h.gone {
 		h.mu.Unlock()
 		h.prolongedTooLate(end)
@@ -91,8 +91,8 @@ func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 			h.deadline = end
 		}
 		h.deadline = later(h.deadline, end)
-		h.renewAt = renewalAfter(h.engine.AgeAt(sent), length)
-	case ttl >= 0 && !overtaken: // the key has an end
+		h.renewAt = renewalAfter(h.engine.AgeAt(r.Sent), length)
+	case r.Ends() && !overtaken:
 		h.deadline = earlier(h.deadline, end)
 	}
 	if again { // the answer may be that of a server which is the master no more

@@ -215,8 +215,8 @@ type granter int
 
 const (
 	byNobody granter = iota // there is an error
-	byRedis                 // by an answer or a message: what, is in acquisition.grant
-	byHolder                // of this process: the lease is in acquisition.passed
+	byRedis                 // by an answer or a message: acquisition.grant has what
+	byHolder                // of this process: acquisition.passed has the lease
 )
 
 // granted asks for the resource, and if wait is true waits for it. It returns who has granted it.

@@ -29,6 +29,8 @@
 //	Waiting   what the caller says about its wait, once
 //	Ask       what the line tells one request: as which owner, with which number
 //	Answer    what that request has found out
+//	Held      for how long another has the thing, as far as it is known
+//	HandOver  what a message hands over, so that no request is needed
 //	Outcome   how the wait has ended
 //
 // # Grains

@@ -1,6 +1,11 @@
 // Package lockhash is the hash {holder: count} at a lock's name, as the locks that keep such a hash
 // share it: what can happen to a hold, and what can be asked about it. How a lock is granted, and
 // what its release does, is up to each kind of lock.
+//
+// It is also the room of the queue that Mutex, FairMutex and Leader share: queue.go makes the requests,
+// replies.go reads what the scripts answer and what their messages say. Packages hold and line trade
+// in the types that these return, and know no layout. docs/hand-over.md tells how a lock goes from one
+// process to the next.
 package lockhash
 
 import (

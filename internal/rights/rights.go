@@ -36,7 +36,7 @@ var (
 	ofLatches = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
 	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore")
-	ofOnce     = strings.Fields("get set del pttl pexpire hset hmget hdel hexists")
+	ofOnce     = strings.Fields("get set del pttl pexpire hset hget hmget hdel hexists")
 	ofTicks    = strings.Fields("get set del")
 	ofClients  = strings.Fields("del pexpire hset hget") // that say who they are
 	ofForced   = strings.Fields("get set")               // that note who has released by force

@@ -181,16 +181,18 @@ func TestRun_InFrontOfAPipe(t *testing.T) {
 	s.shows("shell-has-it")
 }
 
-// getpass(3), ssh and sudo ask at the terminal, wherever the input of the program comes from.
+// getpass(3), ssh and sudo ask at the terminal, wherever the input of the program comes from, as under flock(1).
 func TestRun_AProgramAsksAtTheTerminal(t *testing.T) {
-	for _, from := range []string{"echo data | $H", "$H </dev/null"} {
-		_, url := server(t)
-		s := shell(t, url, "")
-		s.types(strings.Replace(from, "$H", "$H run x", 1) + " -- sh -c 'read a </dev/tty; echo go''t-$a'\n")
-		s.types("word\n")
-		s.shows("got-word")
-		s.types("echo shell''-has-it\n")
-		s.shows("shell-has-it")
+	_, url := server(t)
+	for _, lock := range []string{"flock " + filepath.Join(t.TempDir(), "lock"), "$H run x"} {
+		for _, how := range []string{"echo data | %s", "</dev/null %s"} {
+			s := shell(t, url, "")
+			s.types(fmt.Sprintf(how, lock) + " sh -c 'read a </dev/tty; echo go''t-$a'\n")
+			s.types("word\n")
+			s.shows("got-word")
+			s.types("echo shell''-has-it\n")
+			s.shows("shell-has-it")
+		}
 	}
 }
 

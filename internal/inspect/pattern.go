@@ -2,9 +2,9 @@
 
 package inspect
 
-// matches reports whether text matches a pattern of Redis: * any bytes, ? one byte, [a-z] one of a set,
+// Matches reports whether text matches a pattern of Redis: * any bytes, ? one byte, [a-z] one of a set,
 // [^a-z] one that is not in it, and a backslash before what stands for itself.
-func matches(pattern, text string) bool {
+func Matches(pattern, text string) bool {
 	star, again, from := false, "", "" // what comes behind the last *, and from where it was tried last
 	for {
 		if pattern != "" && pattern[0] == '*' {

@@ -11,9 +11,10 @@ import (
 func TestAPatternMatchesAsInRedis(t *testing.T) {
 	server := redistest.Server(t)
 	rdb := server.Client(t)
-	texts := []string{"orders:42", "orders:4", "o", "[x]", "a*b", "a\\b", "aXbXc", "x-y", "日本", "aaaaaaaaaaaaaaaaaaaaaaaaab"}
+	texts := []string{"orders:42", "orders:4", "o", "[x]", "a*b", "a\\b", "aXbXc", "x-y", "日本", "aaaaaaaaaaaaaaaaaaaaaaaaab", "]x", "-x", "[]a", "a[", "aabbcc", "\xff\x00", "^"}
 	patterns := []string{"*", "orders:*", "orders:?", "orders:??", "o", "", "[a-o]*", "[^a-o]*", "[x]", "\\[x]", "a\\*b", "a*b", "a*b*c",
-		"a[X-]b*", "x[-y]y", "[z-a]*", "*a*a*a*b", "[", "o[", "x\\", "*本", "a\\\\b", "[\\]]x", "orders:[4", "[a-"}
+		"a[X-]b*", "x[-y]y", "[z-a]*", "*a*a*a*b", "[", "o[", "x\\", "*本", "a\\\\b", "[\\]]x", "orders:[4", "[a-",
+		"**a**", "[]a", "[^]", "[a\\-c]x", "[a-]x", "a[\\", "*[ab]*[bc]", "\xff*"}
 	for _, text := range texts {
 		if err := rdb.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -21,7 +22,7 @@ func TestAPatternMatchesAsInRedis(t *testing.T) {
 		rdb.Set(t.Context(), text, 1, 0)
 		for _, pattern := range patterns {
 			found, err := rdb.Keys(t.Context(), pattern).Result()
-			if got := matches(pattern, text); err != nil || got != (len(found) == 1) {
+			if got := Matches(pattern, text); err != nil || got != (len(found) == 1) {
 				t.Errorf("%q matches %q: %v; Redis finds %q, %v", pattern, text, got, found, err)
 			}
 		}

@@ -133,7 +133,7 @@ func numbers(ctx context.Context, rdb *redis.Client, names []string) []string {
 func underWay(ctx context.Context, rdb *redis.Client, found []string, pattern string) (names []string) {
 	var records []string
 	for _, record := range found {
-		if name, ok := keys.NameOf(record); ok && matches(pattern, name) {
+		if name, ok := keys.NameOf(record); ok && Matches(pattern, name) {
 			names, records = append(names, name), append(records, record)
 		}
 	}

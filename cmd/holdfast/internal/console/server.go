@@ -28,7 +28,6 @@ import (
 	"net/http"
 	"path"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -137,7 +136,7 @@ func (s *Server) hubOf(name string) *hub {
 	if len(s.hubs) >= closeUps || name == "" {
 		return s.all
 	}
-	s.hubs[name] = newHub(name, s.observer(literal(name)), s.past)
+	s.hubs[name] = newHub(name, s.observer(observe.Literal(name)), s.past)
 	s.hubs[name].learn(s.all.known())
 	return s.hubs[name]
 }
@@ -158,11 +157,6 @@ func (s *Server) page(nameOf func(r *http.Request) string) http.HandlerFunc {
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what, why string) {
 	s.audit.refused(r, what, why)
 	http.Error(w, why, status)
-}
-
-// literal returns the pattern that matches one name.
-func literal(name string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
 // hello tells a page what it needs to know before it shows anything.

@@ -105,15 +105,10 @@ func channelsOf(name string) (channels, error) {
 func (c channels) patterns() (patterns []string) {
 	for _, channel := range []string{c.lock, c.changes, c.rw, c.permits, c.latch, c.barrier, c.once} {
 		if channel != "" {
-			patterns = append(patterns, literal(channel))
+			patterns = append(patterns, Literal(channel))
 		}
 	}
-	return append(patterns, literal(c.grants)+"*")
-}
-
-// literal returns the pattern that matches one channel.
-func literal(channel string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(channel)
+	return append(patterns, Literal(c.grants)+"*")
 }
 
 // released reports whether a message says that something was released. docs/keyspace.md has the messages.

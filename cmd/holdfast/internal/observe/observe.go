@@ -268,8 +268,10 @@ func Single(pattern string) (name string, single bool) {
 	return strings.NewReplacer(`\*`, "*", `\?`, "?", `\[`, "[", `\\`, `\`).Replace(pattern), true
 }
 
-// Literal returns the pattern that stands for one name, whatever bytes it has.
-func Literal(name string) string { return literal(name) }
+// Literal returns the pattern that stands for one name, or one channel, whatever bytes it has.
+func Literal(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
+}
 
 // sorted returns the states by name.
 func (l *looker) sorted() []holdfast.Inspection {

@@ -3,11 +3,18 @@ package child
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 )
+
+func TestMain(m *testing.M) {
+	// What these tests were started to ignore, as by nohup or in the background, a Relay would leave ignored.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
+	os.Exit(m.Run())
+}
 
 // shell returns a program of the shell, whose output is read from the pipe that it returns.
 func shell(t *testing.T, text string) (Program, *os.File) {

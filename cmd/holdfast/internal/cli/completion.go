@@ -57,7 +57,7 @@ func (a *app) completes(c *cobra.Command) {
 
 // behindName says what stands behind the name: a program to run, which is a file, or nothing that can be completed.
 func behindName(words []string) cobra.ShellCompDirective {
-	if slices.Contains(words, "--") {
+	if slices.Contains(words, "COMMAND") {
 		return cobra.ShellCompDirectiveDefault
 	}
 	return cobra.ShellCompDirectiveNoFileComp

@@ -314,7 +314,7 @@ func TestReachAQuorumWithPasswords(t *testing.T) {
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Pass2"}, quorum("--quorum", strings.Join([]string{whole[0], plain[1], plain[2]}, ",")), 0, ""},
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Pass2"}, quorum("--quorum", strings.Join(plain, ",")), 77, "2 of 3 servers failed: Redis at "},
 		{none, quorum("--quorum", whole[0]+",redis:/:k9Pass1@x"), 64, ""},
-		{none, quorum("--quorum", ""), 64, "not a URL"},
+		{none, quorum("--quorum", ""), 64, "--quorum is empty"},
 		{none, quorum("--quorum-file", file(t, "\n")), 64, "it has no URL"},
 		{none, quorum("--quorum-file", "/nowhere"), 64, "no such file"},
 	} {

@@ -152,7 +152,7 @@ func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, err
 		return []Finding{{Server: server, Problem: Rights, Detail: "INFO is refused, so memory, persistence, replication and connections are not known: " + conn.Typed(err).Error()}}, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, conn.Typed(err)
 	}
 	info := parseInfo(text)
 	return append(readInfo(server, info), checkReplicas(ctx, rdb, server, info, c.common.Replicas)...), nil

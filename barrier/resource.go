@@ -104,8 +104,8 @@ func (r *resource) Heard(string) error { return nil }
 // Concludes implements hold.Concluding.
 func (r *resource) Concludes() bool { return false }
 
-// look asks how the generation stands. If it is open, held is for how long it is so at the least, if
-// no place is renewed. owner is that of one of its parties.
+// look asks how the generation stands. If it is open, held is how long it stays open at least, even if no place is
+// renewed. owner is that of one of its parties.
 func (b *Barrier) look(ctx context.Context, generation int64, owner string) (how int64, held line.Held, attempts int, err error) {
 	call := b.about(ctx, lookScript, generation, owner)
 	if err = b.engine.Conn.Run(ctx, call); err == nil {

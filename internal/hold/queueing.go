@@ -76,7 +76,7 @@ type Looking interface {
 
 // Looked is what a Look has seen of the holder.
 type Looked struct {
-	Held   line.Held // for how long it has the thing, at the most
+	Held   line.Held // how long it has the thing at most
 	Holder Mark
 }
 

@@ -31,9 +31,8 @@ func (h Held) Left() (left time.Duration, ends bool) { return max(h.left, 0), h.
 // outlasts reports whether the thing is held for longer than d.
 func (h Held) outlasts(d time.Duration) bool { return h == NoKnownEnd || h.left > d }
 
-// nap returns how long to sleep meanwhile. It is PollBound at the most, less a random tenth of it at
-// the most so that processes spread out. It is a millisecond at the least, so that waiting does not
-// become constant asking.
+// nap returns how long to sleep meanwhile: at most PollBound, less up to a random tenth of it so that processes spread
+// out, and at least a millisecond, so that waiting does not become constant asking.
 func (h Held) nap() time.Duration {
 	poll := PollBound - rand.N(PollBound/10)
 	if h.outlasts(poll) {

@@ -2,6 +2,7 @@ package child
 
 import (
 	"runtime"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -18,11 +19,15 @@ func attributes(t *terminal) *syscall.SysProcAttr {
 	return a
 }
 
+var stopping sync.Mutex
+
 // stop stops this process as Ctrl-Z does, until it is continued. The kernel drops that signal, and stop returns, where
 // nobody could continue the process: the first one of a container, or of a terminal without a shell. SIGSTOP would be
 // obeyed there. The signal goes to this thread, so that the process stops before stop returns, and by the kernel's own
 // default, which os/signal does not restore.
 func stop() {
+	stopping.Lock() // another stop would take the default for what there was before
+	defer stopping.Unlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var byDefault, before [64]byte // a struct sigaction; all zeros is SIG_DFL

@@ -117,6 +117,7 @@ func ExampleExpiresIn() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("told:", errors.Is(shards.Wait(ctx), holdfast.ErrDeleted))
-	// Output: told: true
+	if err := shards.Wait(ctx); errors.Is(err, holdfast.ErrDeleted) {
+		fmt.Println("nobody has counted it down within a second")
+	}
 }

@@ -39,6 +39,7 @@ type FaultProxy struct {
 	links    map[int64]*link
 	unserved map[net.Conn]bool // connections that a door keeps
 	conns    int64
+	cuts     int
 	commands int64
 	counts   map[string]int
 
@@ -93,7 +94,8 @@ func (p *FaultProxy) Dial(context.Context, string, string) (net.Conn, error) {
 	if p.refusing || p.closed {
 		return nil, &net.OpError{Op: "dial", Net: "memory", Err: syscall.ECONNREFUSED}
 	}
-	p.wg.Go(func() { p.serve(server) })
+	cuts := p.cuts
+	p.wg.Go(func() { p.serve(server, cuts) })
 	return client, nil
 }
 
@@ -130,6 +132,9 @@ func (p *FaultProxy) BlackHole() {
 
 // Cut closes all present connections. New ones are served.
 func (p *FaultProxy) Cut() {
+	p.mu.Lock()
+	p.cuts++
+	p.mu.Unlock()
 	for _, l := range p.open() {
 		l.close()
 	}
@@ -207,12 +212,15 @@ func (p *FaultProxy) accept(listener net.Listener) {
 		if err != nil {
 			continue // the client was gone before it was accepted
 		}
-		p.wg.Go(func() { p.serve(client) })
+		p.mu.Lock()
+		cuts := p.cuts
+		p.mu.Unlock()
+		p.wg.Go(func() { p.serve(client, cuts) })
 	}
 }
 
-// serve runs one connection to its end.
-func (p *FaultProxy) serve(client net.Conn) {
+// serve runs one connection to its end. Before it came, the proxy had cut its connections that many times.
+func (p *FaultProxy) serve(client net.Conn, cuts int) {
 	if !p.admit(client) {
 		return
 	}
@@ -223,7 +231,7 @@ func (p *FaultProxy) serve(client net.Conn) {
 	}
 	client, server = p.road.ends(client, server)
 	l := &link{proxy: p, client: client, server: server, channels: map[string]map[string]bool{}}
-	if !p.add(l) {
+	if !p.add(l, cuts) {
 		l.close()
 		return
 	}
@@ -233,15 +241,17 @@ func (p *FaultProxy) serve(client net.Conn) {
 	delete(p.links, l.id)
 }
 
-func (p *FaultProxy) add(l *link) bool {
+// add reports whether the connection is still wanted: a Cut ends it even if it comes before the connection is served.
+func (p *FaultProxy) add(l *link, cuts int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed || p.cuts != cuts {
+		return false
+	}
 	p.conns++
 	l.id = p.conns
-	if !p.closed {
-		p.links[l.id] = l
-	}
-	return !p.closed
+	p.links[l.id] = l
+	return true
 }
 
 // decide counts the command and calls the rule, outside the mutex.

@@ -214,7 +214,8 @@ func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcome
 	at := make([]int, 0, len(calls))
 	add := func(i int, full bool) {
 		r := m.requests.get()
-		r.call, r.full, r.quiet = calls[i], full, m.hush(calls[i].Script)
+		r.call, r.quiet = calls[i], m.hush(calls[i].Script)
+		r.full = full || !n.learned.has(r.script(), n.gate.era.Load())
 		batch = append(batch, r)
 		at = append(at, i)
 	}
@@ -238,6 +239,9 @@ func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcome
 		}
 		calls[i].absorb(r)
 		outcomes[i] = r.err
+		if r.err == nil {
+			n.learned.add(r.script(), n.gate.era.Load())
+		}
 		m.tell(ctx, n, calls[i], r.messages())
 		if r.err != nil && judge(r.err) == unknown {
 			missing = append(missing, i)

@@ -231,7 +231,7 @@ func TestLostConnectionIsNoticedBehindAFailure(t *testing.T) {
 		if outcomes[1] == nil {
 			t.Error("the lost call has no error")
 		}
-		if err := renew(t, time.Hour, b.Manager); err != nil || sent[last] != " HELLO TIME EVALSHA" {
+		if err := renew(t, time.Hour, b.Manager); err != nil || sent[last] != " HELLO TIME EVAL" {
 			t.Errorf("the next batch: %v, sent %q", err, sent[last])
 		}
 	})

@@ -46,8 +46,9 @@ type node struct {
 	replicated *node
 	main       *node // the node whose replicated this is; nil on any other
 
-	apart  apart
-	lookup lookup
+	apart   apart
+	lookup  lookup
+	learned learned
 
 	life   context.Context // ends at close
 	cancel context.CancelFunc

@@ -2,7 +2,11 @@
 
 package conn
 
-import "context"
+import (
+	"context"
+	"slices"
+	"sync"
+)
 
 // renew sends the requests once, on the connection for renewals. If that cannot be made, they
 // go on the connections of the callers: a failure to make a new connection says nothing about
@@ -46,4 +50,30 @@ func (n *node) queueAll(batch []*request) bool {
 		n.workers.Go(func() { n.flush(w) })
 	}
 	return true
+}
+
+// learned is which scripts a server has answered in renewals since it last failed. Others are sent whole: where
+// the process hardly gets to run, a second round, after a server that did not know a script, takes as long again
+// as the first, and the lease may end meanwhile.
+type learned struct {
+	mu      sync.Mutex // guards what follows
+	era     int64      // of the gate
+	scripts []*Script
+}
+
+func (l *learned) has(s *Script, era int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.era == era && slices.Contains(l.scripts, s)
+}
+
+func (l *learned) add(s *Script, era int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.era != era {
+		l.era, l.scripts = era, nil
+	}
+	if !slices.Contains(l.scripts, s) {
+		l.scripts = append(l.scripts, s)
+	}
 }

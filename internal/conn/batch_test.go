@@ -89,7 +89,7 @@ func TestBatchIsBounded(t *testing.T) {
 	}{
 		"silent":           {redistest.Silence, limit, 0},
 		"delayed":          {redistest.Delay(10 * time.Second), limit, 0},
-		"silent, for long": {redistest.Silence, 20 * time.Second, 1200 * time.Millisecond}, // the server has failed
+		"silent, for long": {redistest.Silence, 20 * time.Second, 5 * time.Second}, // the server has failed: dials pause
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {

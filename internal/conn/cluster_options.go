@@ -15,6 +15,7 @@ import (
 type nodeOptions struct {
 	options *redis.Options
 	feed    *feed
+	table   *pace // of questions about the table: go-redis makes the client for them anew
 }
 
 // nodeClient is the NewClient of the table's client, which calls it for each server that the
@@ -26,11 +27,13 @@ func (c *cluster) nodeClient(o *redis.Options) *redis.Client {
 	if c.template == nil {
 		c.template = &template
 	}
+	if before := c.options[its.options.Addr].table; before != nil {
+		its.table = before
+	}
 	c.options[its.options.Addr] = its
 	c.mu.Unlock()
 	options := *its.options
-	options.ReadTimeout, options.WriteTimeout = shorter(options.ReadTimeout, ioTimeout), shorter(options.WriteTimeout, ioTimeout)
-	options.Dialer = quiet(bounded(options.Dialer))
+	options.Dialer = quiet(unhurriedBy(its.table, bounded(options.Dialer)))
 	return redis.NewClient(&options)
 }
 
@@ -41,7 +44,9 @@ func (c *cluster) optionsFrom(o *redis.Options) nodeOptions {
 	made := c.userClient(o)
 	options := *made.Options()
 	_ = made.Close()
-	return nodeOptions{wireOptions(options, c.feeds), c.feeds.of(options.StreamingCredentialsProvider)}
+	its := nodeOptions{options: wireOptions(options, c.feeds), feed: c.feeds.of(options.StreamingCredentialsProvider)}
+	its.table = newPace(its.options.ReadTimeout)
+	return its
 }
 
 // userClient returns a client made by the user's NewClient. If there is none, or if it returns

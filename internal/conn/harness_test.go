@@ -107,7 +107,9 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble), opts ...func(*re
 // onCluster gives the bubble a Manager that takes the server for a cluster.
 func (b *bubble) onCluster(t *testing.T) {
 	t.Helper()
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: b.proxy.Dial})
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{"127.0.0.1:6379"}, Dialer: b.proxy.Dial, ReadTimeout: 10 * time.Second,
+	})
 	t.Cleanup(func() { _ = rdb.Close() })
 	b.Manager = newManager(t, rdb)
 }

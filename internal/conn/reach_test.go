@@ -35,6 +35,7 @@ func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 			}
 		}
 		renewal()
+		synctest.Wait() // the renewals have a connection of their own
 		b.down.Store(true)
 		before := b.dials.Load()
 		held := make(chan struct{})

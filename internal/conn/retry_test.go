@@ -375,6 +375,22 @@ func TestMovedToTheSameAddressIsOneCallsFailure(t *testing.T) {
 	})
 }
 
+// A cluster that needs longer for its table than most do is waited for, up to the program's ReadTimeout.
+func TestTheTableOfASlowClusterIsRead(t *testing.T) {
+	for _, delay := range []time.Duration{1200 * time.Millisecond, 3 * time.Second, 8 * time.Second} {
+		t.Run(delay.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				b.onCluster(t)
+				b.proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Delay(delay) })
+				if err := runFor(2*time.Minute, b.Manager, newCount("k")); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(2 * time.Minute) // what was asked beside the call is answered
+			})
+		})
+	}
+}
+
 // A Manager asks how releases are told until a cluster answers, as every call does.
 func TestHowReleasesAreToldIsAskedForUntilTheClusterAnswers(t *testing.T) {
 	for name, tc := range map[string]struct {

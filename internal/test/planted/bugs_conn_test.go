@@ -67,6 +67,8 @@ var connBugs = []bug{
 		at: "internal/conn link.Read", old: "next := now.Add(turn)", new: "next := l.limit"},
 	{name: "a renewal goes by its hash though the server may not have the script", by: "internal/conn TestABatchIsRefused",
 		at: "internal/conn Manager.sendBatch", old: "full || !n.learned.has(r.script(), n.gate.era.Load())", new: "full"},
+	{name: "the table of a slow cluster is never given longer", by: "internal/conn TestTheTableOfASlowClusterIsRead",
+		at: "internal/conn unhurried.Read", old: "u.pace.silent(u.patience)", new: "_ = u.pace"},
 	{name: "a renewal on a connection of callers awaits the network", by: "internal/test/faults TestALeaseOutlastsAStarvedProcess",
 		at: "internal/conn link.SetReadDeadline", old: "|| l.w.urgent", new: ""},
 	{name: "the first renewal waits for a connection of its own", by: "internal/conn TestBatchDoesNotStandBehindCallers",

@@ -184,16 +184,16 @@ func anyAnswered(outcomes []error) bool {
 	return slices.ContainsFunc(outcomes, func(err error) bool { return err == nil || isReply(err) && judge(err) == final })
 }
 
-// sendOnce sends the calls and returns the outcome of each. If the server does not have a
-// call's script, sendOnce sends that call again, with the source.
+// sendOnce sends the calls and returns the outcome of each. If the server does not have a call's script, or
+// refuses to be sent it, sendOnce sends that call again: with the source, or by the script's hash.
 func (m *Manager) sendOnce(ctx context.Context, n *node, calls []*Call) (outcomes []error) {
 	outcomes = make([]error, len(calls))
-	missing := m.sendBatch(ctx, n, calls, outcomes, nil)
+	otherwise := m.sendBatch(ctx, n, calls, outcomes, nil)
 	if ctx.Err() == nil && !slices.ContainsFunc(outcomes, func(err error) bool { return !hasHungUp(err) }) {
-		missing = m.sendBatch(ctx, n, calls, outcomes, nil) // an idle connection had been closed, most likely
+		otherwise = m.sendBatch(ctx, n, calls, outcomes, nil) // an idle connection had been closed, most likely
 	}
-	if len(missing) > 0 {
-		m.sendBatch(ctx, n, calls, outcomes, missing)
+	if len(otherwise) > 0 {
+		m.sendBatch(ctx, n, calls, outcomes, otherwise)
 	}
 	return outcomes
 }
@@ -206,26 +206,25 @@ func hasHungUp(err error) bool {
 	return err != nil && !isReply(err) && !isTimeout(err) && !errors.As(err, new(unsent)) && !errors.As(err, new(unreached)) && judge(err) != final
 }
 
-// sendBatch sends all of the calls, or, if only is not nil, the calls whose indices are in
-// only, with their sources. It returns the indices of the calls whose script the server does
-// not have.
-func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcomes []error, only []int) (missing []int) {
+// sendBatch sends all of the calls, or, if only is not nil, the calls whose indices are in only. It
+// returns the indices of the calls whose scripts must be sent otherwise: whole, or by their hashes.
+func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcomes []error, only []int) (otherwise []int) {
 	batch := make([]*request, 0, len(calls))
 	at := make([]int, 0, len(calls))
-	add := func(i int, full bool) {
+	add := func(i int) {
 		r := m.requests.get()
 		r.call, r.quiet = calls[i], m.hush(calls[i].Script)
-		r.full = full || !n.learned.has(r.script(), n.gate.era.Load())
+		r.full = !n.learned.has(r.script(), n.gate.era.Load())
 		batch = append(batch, r)
 		at = append(at, i)
 	}
 	if only == nil {
 		for i := range calls {
-			add(i, n.gate.pace.slow())
+			add(i)
 		}
 	}
 	for _, i := range only {
-		add(i, true)
+		add(i)
 	}
 	left := n.renew(ctx, batch)
 	for k, r := range batch {
@@ -239,14 +238,11 @@ func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcome
 		}
 		calls[i].absorb(r)
 		outcomes[i] = r.err
-		if r.err == nil {
-			n.learned.add(r.script(), n.gate.era.Load())
-		}
 		m.tell(ctx, n, calls[i], r.messages())
-		if r.err != nil && judge(r.err) == unknown {
-			missing = append(missing, i)
+		if n.learned.from(r, n.gate.era.Load()) {
+			otherwise = append(otherwise, i)
 		}
 		m.requests.put(r)
 	}
-	return missing
+	return otherwise
 }

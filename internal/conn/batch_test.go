@@ -236,3 +236,24 @@ func TestLostConnectionIsNoticedBehindAFailure(t *testing.T) {
 		}
 	})
 }
+
+// Where Redis refuses EVAL, for want of the right or as it was renamed, and somebody else has loaded the scripts,
+// renewals go by their hashes.
+func TestRenewalsGoByTheirHashesWhereEvalIsRefused(t *testing.T) {
+	for _, says := range []string{
+		"NOPERM User app has no permissions to run the 'eval' command",
+		"NOPERM this user has no permissions to run the 'eval' command or its subcommand",
+		"ERR unknown command 'eval', with args beginning with: ",
+		"ERR unknown command `eval`, with args beginning with: ",
+	} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			b.load(t, count)
+			b.proxy.OnCommand(onCommands(redistest.ReplyError(says), "EVAL"))
+			for range 2 {
+				if err := renew(t, time.Minute, b.Manager); err != nil {
+					t.Errorf("%s: %v", says, err)
+				}
+			}
+		})
+	}
+}

@@ -63,7 +63,7 @@ func TestRenewalsWaitForAConnectionThatIsBeingMade(t *testing.T) {
 		if err := renew(t, 5*time.Second, b.Manager); err != nil {
 			t.Errorf("did not wait for the connection, but told of the one before: %v", err)
 		}
-		time.Sleep(time.Second) // a dial that was made beside this one ends by itself only
+		time.Sleep(time.Second) // until the dial beside this one has ended
 	})
 }
 

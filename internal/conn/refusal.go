@@ -114,6 +114,17 @@ func remedyOf(err error) remedy {
 	return nothing
 }
 
+// refusesEval reports whether the server runs no script that is sent whole: the user lacks the right, or
+// the command was renamed.
+func refusesEval(err error) bool {
+	if err == nil || !isReply(err) {
+		return false
+	}
+	text := strings.ToLower(words(err))
+	return hasCode(err, "NOPERM ") && strings.Contains(text, "'eval'") ||
+		strings.Contains(text, "unknown command 'eval'") || strings.Contains(text, "unknown command `eval`")
+}
+
 // deniedInside reports whether Redis refused a command inside a script because the user lacks a
 // right. That error has no code; these are the words of Redis 6 and 7.0, and of 7.2 and later.
 func deniedInside(err error) bool {

@@ -52,9 +52,9 @@ func (n *node) queueAll(batch []*request) bool {
 	return true
 }
 
-// learned is which scripts a server has answered in renewals since it last failed. Others are sent whole: where
-// the process hardly gets to run, a second round, after a server that did not know a script, takes as long again
-// as the first, and the lease may end meanwhile.
+// learned is the scripts that a server may be asked for by their hashes in renewals, as it has answered them since it
+// last failed. Others are sent whole: where the process hardly gets to run, a second round, after a server
+// that did not know a script, takes as long again as the first, and the lease may end meanwhile.
 type learned struct {
 	mu      sync.Mutex // guards what follows
 	era     int64      // of the gate
@@ -67,13 +67,23 @@ func (l *learned) has(s *Script, era int64) bool {
 	return l.era == era && slices.Contains(l.scripts, s)
 }
 
-func (l *learned) add(s *Script, era int64) {
+// from takes in the answer to a request. It reports whether the script must be sent otherwise now: whole, as the
+// server does not have it, or by its hash, as the server refuses EVAL, and somebody else may have loaded it.
+func (l *learned) from(r *request, era int64) (otherwise bool) {
+	unloaded := r.err != nil && judge(r.err) == unknown
+	refused := r.full && refusesEval(r.err)
+	if r.err != nil && !unloaded && !refused {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.era != era {
 		l.era, l.scripts = era, nil
 	}
-	if !slices.Contains(l.scripts, s) {
+	s := r.script()
+	l.scripts = slices.DeleteFunc(l.scripts, func(other *Script) bool { return other == s })
+	if !unloaded {
 		l.scripts = append(l.scripts, s)
 	}
+	return unloaded || refused
 }

@@ -136,7 +136,7 @@ func (p *party) arrive(ctx context.Context) (*hold.Lease, error) {
 func (p *party) wait(held context.Context) error {
 	b := p.barrier
 	started := time.Now()
-	out, err := b.engine.Lines.Wait(held, &line.Waiting{
+	out, err := b.engine.Lines.Wait(held, &line.Want{
 		Kind: p.kind,
 		// What the head of a line finds holds for all in the line, which are of one generation.
 		Key:     b.at.Record + " " + strconv.FormatInt(p.trip.Generation, 10),

@@ -42,8 +42,8 @@ func (r *resource) Kind() string { return placeKind }
 func (r *resource) Name() string { return r.name }
 func (r *resource) Key() string  { return r.at.Places }
 
-// Waiting has a line in which nobody ever waits: an arrival is answered at once.
-func (r *resource) Waiting(w *line.Waiting) {
+// Describe names a line in which nobody ever waits: an arrival is answered at once.
+func (r *resource) Describe(w *line.Want) {
 	w.Key, w.Channel = r.at.Places+" arrivals", r.at.Channel
 }
 

@@ -77,6 +77,15 @@ const sharding = "3.28"
 // long reports whether the counts are full.
 func long() bool { return os.Getenv("HOLDFAST_LONG") == "1" }
 
+// prompt returns how long what should happen within that time may take: on a machine that does other
+// things as well, anything less than patience says nothing. The long run judges the times.
+func prompt(within time.Duration) time.Duration {
+	if long() {
+		return within
+	}
+	return patience
+}
+
 // older compares versions by their first two numbers.
 func older(a, b string) bool {
 	numbers := func(version string) []int {

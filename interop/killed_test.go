@@ -89,7 +89,7 @@ func TestAGoWaiterIsKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.result(waiting)
-				if waited := waiting.At().Sub(released); waited > keeps+poll {
+				if waited := waiting.At().Sub(released); waited > prompt(keeps+poll) {
 					t.Errorf("Java is in %v after the release", waited)
 				}
 				w.do(thread, "lock.unlock", "held")

@@ -138,7 +138,7 @@ func TestASpinLockTellsNobody(t *testing.T) {
 		if err := ended(t, "Go's grant", patience, granted); err != nil {
 			t.Fatal(err)
 		}
-		if after := time.Since(released); after > poll+late {
+		if after := time.Since(released); after > prompt(poll+late) {
 			t.Errorf("Go was in after %v", after)
 		}
 		waiting := thread.Go("spin.lock", "spun")
@@ -149,7 +149,7 @@ func TestASpinLockTellsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.result(waiting)
-		if after := waiting.At().Sub(released); after > 300*time.Millisecond {
+		if after := waiting.At().Sub(released); after > prompt(300*time.Millisecond) {
 			t.Errorf("Java was in after %v, of sleeps of 128 ms and some more", after)
 		}
 	})
@@ -249,7 +249,7 @@ func TestADeadFairWaiterOfJava(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if after := time.Since(began); after > late {
+		if after := time.Since(began); after > prompt(late) {
 			t.Errorf("Go was in after %v", after)
 		}
 		if err := l.Release(w.ctx); err != nil {
@@ -287,7 +287,7 @@ func TestOverlappingReadersOfJavaKeepWritersOut(t *testing.T) {
 		if err := ended(t, "Go's writer", patience, granted); err != nil {
 			t.Fatal(err)
 		}
-		if after := time.Since(released); after > byMessage {
+		if after := time.Since(released); after > prompt(byMessage) {
 			t.Errorf("Go's writer was in after %v", after)
 		}
 		if err := l.Release(w.ctx); err != nil {

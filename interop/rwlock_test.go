@@ -89,7 +89,7 @@ func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
 		}
 		for i, call := range waiting {
 			w.result(call)
-			if after := call.At().Sub(released); after > byMessage {
+			if after := call.At().Sub(released); after > prompt(byMessage) {
 				t.Errorf("reader %d was in after %v", i, after)
 			}
 		}
@@ -121,7 +121,7 @@ func TestAWriterOfJavaWakesAllReadersOfGo(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if after := time.Since(released); after > byMessage {
+		if after := time.Since(released); after > prompt(byMessage) {
 			t.Errorf("all readers were in after %v", after)
 		}
 	})
@@ -154,7 +154,7 @@ func TestDowngrading(t *testing.T) {
 		if err := ended(t, "Go's reader after Java's downgrade", patience, granted); err != nil {
 			t.Fatal(err)
 		}
-		if after := time.Since(downgraded); after > poll+late {
+		if after := time.Since(downgraded); after > prompt(poll+late) {
 			t.Errorf("Go's reader was in after %v, want a poll at the most", after)
 		}
 		w.do(writer, "read.unlock", "doc")
@@ -178,7 +178,7 @@ func TestDowngrading(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.result(waiting)
-		if after := waiting.At().Sub(downgraded); after > byMessage {
+		if after := waiting.At().Sub(downgraded); after > prompt(byMessage) {
 			t.Errorf("Java's reader was in %v after Go's downgrade", after)
 		}
 		w.do(reader, "read.unlock", "doc")
@@ -245,7 +245,7 @@ func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
 		left := time.Now()
 		w.do(reader, "read.unlock", "doc")
 		w.result(waiting)
-		if after := waiting.At().Sub(left); after > byMessage {
+		if after := waiting.At().Sub(left); after > prompt(byMessage) {
 			t.Errorf("the writer was in %v after the last live reader had left", after)
 		}
 	})

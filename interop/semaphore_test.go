@@ -88,7 +88,7 @@ func TestAReleaseOfManyWakesAsMany(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if after := time.Since(released); after > byMessage {
+			if after := time.Since(released); after > prompt(byMessage) {
 				t.Errorf("released by %s: all were in after %v", by, after)
 			}
 			w.expect("0", releaser, "semaphore.available", "tickets")
@@ -117,7 +117,7 @@ func TestALostMessage(t *testing.T) {
 		if err := ended(t, "Go's waiter", patience, inGo); err != nil {
 			t.Fatal(err)
 		}
-		if after := time.Since(freed); after > poll+late {
+		if after := time.Since(freed); after > prompt(poll+late) {
 			t.Errorf("Go's waiter was in after %v", after)
 		}
 		still(t, "Java's waiter, whom nobody told", inJava.Done())

@@ -165,7 +165,7 @@ func (w *world) woken(pair, direction string, round int, after time.Duration) {
 func (w *world) promptly(pair, direction string) {
 	w.t.Helper()
 	measured.of(row{pair, w.version, w.topology, direction}, func(v *values) {
-		if p99 := percentile(v.wakeUps, 0.99); p99 > wakeUpWithin {
+		if p99 := percentile(v.wakeUps, 0.99); p99 > prompt(wakeUpWithin) {
 			w.t.Errorf("%s: p99 of %d wake-ups %v, p50 %v; want %v", direction, len(v.wakeUps), p99,
 				percentile(v.wakeUps, 0.50), wakeUpWithin)
 		}

@@ -67,7 +67,7 @@ func (w *wait) run(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
-	out, err := l.engine.Lines.Wait(ctx, &line.Waiting{
+	out, err := l.engine.Lines.Wait(ctx, &line.Want{
 		Kind: w.kind,
 		// There is a line for each generation, so that what its head finds holds for all in the
 		// line. No name begins like this.

@@ -54,7 +54,7 @@ func (t *Term) listen(ctx context.Context) {
 	// would never be given up.
 	kind := telemetry.Kind{Name: watchKind, Group: (*hold.Lease)(t.lease).Group()}
 	_ = await(ctx, e, "the leader cannot hear that it is asked to resign", func() error {
-		_, err := e.engine().Lines.Wait(ctx, &line.Waiting{
+		_, err := e.engine().Lines.Wait(ctx, &line.Want{
 			Kind:    kind,
 			Key:     e.resource.at.Record + " asked " + t.owner(),
 			Channel: e.resource.at.Changes,

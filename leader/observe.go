@@ -89,7 +89,7 @@ func (o *observer) changed() bool { return o.found.Token != o.shown.Token }
 // wait waits until the leader has changed. Observers that have seen the same share one line.
 func (o *observer) wait(ctx context.Context) error {
 	at := o.election.resource.at
-	_, err := o.election.engine().Lines.Wait(ctx, &line.Waiting{
+	_, err := o.election.engine().Lines.Wait(ctx, &line.Want{
 		Kind:    o.kind,
 		Key:     at.Record + " seen " + strconv.FormatInt(o.shown.Token, 10) + " " + strconv.FormatInt(o.newest, 10),
 		Channel: at.Changes,

@@ -48,8 +48,8 @@ func newResource(e *engine.Engine, name, key string, say *config) resource {
 // Grain implements hold.Queueing.
 func (r *resource) Grain() line.Grain { return line.PerWaiter }
 
-// Waiting gives the candidates a line of their own: no lock of the name stands in it.
-func (r *resource) Waiting(w *line.Waiting) { w.Key, w.Told = r.at.Record, r }
+// Describe gives the candidates a line of their own: no lock of the name stands in it.
+func (r *resource) Describe(w *line.Want) { w.Key, w.Told = r.at.Record, r }
 
 // Acquire asks without taking a place. A candidate never does that.
 func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {

@@ -74,9 +74,9 @@ func (r *resource) Kind() string { return kind }
 func (r *resource) Name() string { return r.name }
 func (r *resource) Key() string  { return r.at.Record }
 
-// Waiting has a line for each fingerprint: a waiter whose payload is another one must ask, to learn
+// Describe names a line for each fingerprint: a waiter whose payload is another one must ask, to learn
 // that.
-func (r *resource) Waiting(w *line.Waiting) {
+func (r *resource) Describe(w *line.Want) {
 	w.Key, w.Channel = r.at.Record+" "+r.payload, r.at.Channel
 }
 

@@ -42,7 +42,7 @@ func newResource(e *engine.Engine, name, key string, settings *hold.Settings) re
 // Grain implements hold.Queueing.
 func (r *resource) Grain() line.Grain { return line.PerProcess }
 
-func (r *resource) Waiting(w *line.Waiting) { w.Key, w.Told = r.Key(), r }
+func (r *resource) Describe(w *line.Want) { w.Key, w.Told = r.Key(), r }
 
 // Acquire asks without taking a place, and does not look at the queue: a free lock goes to any
 // caller.

@@ -87,7 +87,7 @@ const linePrefix = "holdfast_rw:"
 
 // waiting puts the readers and the writers of one process in one line. The first that came is its
 // head, and asks for its own side.
-func (a *asking) waiting(b *base, grant line.Grant, w *line.Waiting) {
+func (a *asking) waiting(b *base, grant line.Grant, w *line.Want) {
 	w.Key, w.Channel, w.Grant = b.line, b.at.Channel, grant
 }
 
@@ -98,7 +98,7 @@ type writing struct {
 }
 
 func (w *writing) Kind() string             { return "rwlock.write" }
-func (w *writing) Waiting(on *line.Waiting) { w.waiting(w.base, line.Exclusive, on) }
+func (w *writing) Describe(on *line.Want) { w.waiting(w.base, line.Exclusive, on) }
 
 // TokenKey is hold.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
 // them back.
@@ -134,7 +134,7 @@ type reading struct {
 
 func (r *reading) Kind() string             { return "rwlock.read" }
 func (r *reading) Under() *hold.Lease       { return r.under }
-func (r *reading) Waiting(on *line.Waiting) { r.waiting(r.base, line.Shared, on) }
+func (r *reading) Describe(on *line.Want) { r.waiting(r.base, line.Shared, on) }
 
 func (r *reading) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	waited, life := r.marks()

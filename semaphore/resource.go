@@ -28,7 +28,7 @@ func (r *resource) Name() string { return r.name }
 func (r *resource) Permits() int64 { return int64(r.n) }
 func (r *resource) Key() string    { return r.at.Available }
 
-func (r *resource) Waiting(w *line.Waiting) {
+func (r *resource) Describe(w *line.Want) {
 	*w = waiting(permitsKind, r.at.Available, r.at.Channel, r.n)
 }
 

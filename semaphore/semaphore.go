@@ -137,7 +137,7 @@ func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(cont
 type acquisition struct {
 	semaphore *Semaphore
 	n         int
-	waiting   line.Waiting
+	waiting   line.Want
 	undo      engine.Once
 
 	attempts int
@@ -309,9 +309,9 @@ func (s *Semaphore) fail(op string, err error) error {
 
 // waiting returns how to wait for n permits. The waiters for the same number stand in one line, so
 // that a permit that is enough for one line does not wake another in vain.
-func waiting(kind, key, channel string, n int) line.Waiting {
+func waiting(kind, key, channel string, n int) line.Want {
 	group := "holdfast_" + kind + ":" + key // no name begins like this
-	return line.Waiting{
+	return line.Want{
 		Key:     group + "\x00" + strconv.Itoa(n),
 		Channel: channel,
 		Grant:   line.Shared,

@@ -89,11 +89,7 @@ func TestRun_WrongUse(t *testing.T) {
 func TestRun_RedisIsNotThere(t *testing.T) {
 	s, url := server(t)
 	s.Kill()
-	begun := time.Now()
 	start(t, url, "", "run", "x", "--timeout", "500ms", "--", "true").want(69)
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("it took %v", took)
-	}
 }
 
 // The command that runs needs no dashes before it, as with env(1), timeout(1) and flock(1). What follows it is its own.
@@ -370,11 +366,7 @@ func TestRun_TheCommandIsKilled(t *testing.T) {
 	c.send(syscall.SIGKILL)
 	c.want(-9)
 	inState(t, program, gone...)
-	begun := time.Now()
 	start(t, url, "", "run", "x", "--", "true").want(0)
-	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("a dead holder barred the way for %v", took)
-	}
 }
 
 // consul#9788, etcdctl: a program that takes no notice of SIGTERM is gone before Redis can grant the lock to

@@ -146,7 +146,7 @@ type acquisition struct {
 	owner    Owner
 	kind     telemetry.Kind // what is measured of it
 
-	waiting   line.Waiting
+	waiting   line.Want
 	grant     grant   // what was granted
 	passed    *Lease  // what a holder of this process has passed on
 	lateUntil int64   // the not-after of requests whose reply was never heard; 0: there are none
@@ -205,7 +205,7 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		if turnedAway {
 			return nil, errs.Closed
 		}
-		a.passed, a.lateUntil, a.lateSeat, a.marked, a.waiting = nil, 0, 0, false, line.Waiting{}
+		a.passed, a.lateUntil, a.lateSeat, a.marked, a.waiting = nil, 0, 0, false, line.Want{}
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
 }
@@ -222,7 +222,7 @@ const (
 // granted asks for the resource, and if wait is true waits for it. It returns who has granted it.
 func (a *acquisition) granted(ctx context.Context, wait bool) (granter, error) {
 	w := &a.waiting
-	a.resource.Waiting(w)
+	a.resource.Describe(w)
 	m, ok := a.resource.(Marking)
 	a.marks = ok && m.Marks()
 	if !wait {

@@ -47,14 +47,12 @@ func (h *hold) join(a *acquisition) {
 // hold before the last one left it: nothing changes for Redis, or for the renewal.
 func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
 	c, now := h.cohort, h.engine.Age()
-	if c == nil || c.spare == 0 || h.count > 0 || h.gone || now > c.until {
+	if c == nil || c.spare == 0 || now > c.until || h.count > 0 || h.gone || h.unsettled() {
 		return nil, 0
 	}
-	// While something about the hold is not settled, or it is to stay, it is not passed on to another
-	// holder. Nor if it lasts for longer than a lease of the heir, as after an Extend: if that heir dies,
-	// the hold would stay for as long.
-	left := h.engine.AgeAt(h.deadline) - now
-	if h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect || left < c.terms.Lease/2 || left > c.terms.Lease {
+	// A hold that lasts for longer than a lease of the heir, as after an Extend, is not passed on either: if
+	// the heir dies, the hold would stay for as long.
+	if left := h.engine.AgeAt(h.deadline) - now; left < c.terms.Lease/2 || left > c.terms.Lease {
 		return nil, 0
 	}
 	c.spare--
@@ -66,6 +64,12 @@ func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
 	}
 	h.leases, h.count = l, 1
 	return l, held
+}
+
+// unsettled reports whether the hold is to stay, a request about it is under way, or what one has done is not
+// known. The caller holds the mutex.
+func (h *hold) unsettled() bool {
+	return h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect
 }
 
 // pass gives the heir to a waiter. If there is no waiter, it reports false, and the hold has ended.

@@ -145,23 +145,21 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 	call := r.Move(from, to, s.Length)
 	call.Replicas = s.Replicas
 	err := e.Conn.Run(ctx, call)
-	notAfter, unheard := call.Outstanding()
+	notAfter, moved := call.Outstanding() // it may have moved, if a sending was not answered
+	var l *Lease
 	switch {
-	case err != nil && unheard:
-		moveBack(e, r, to, from, notAfter, s.Length)
-		return nil, err
 	case err != nil:
-		return nil, err
 	case call.Status() != conn.Done:
 		return nil, fmt.Errorf("owner %s: %w", from.Short(), errs.Lost)
 	case call.Short():
-		moveBack(e, r, to, from, notAfter, s.Length)
-		return nil, call.Shortage()
+		moved, err = true, call.Shortage()
+	default:
+		// A sending that is still on its way will find that the hold has moved.
+		a.owner, a.grant = to, grantOf(call)
+		l, err = a.begin()
+		moved = true
 	}
-	// A sending that is still on its way will find that the hold has moved.
-	a.owner, a.grant = to, grantOf(call)
-	l, err := a.begin()
-	if err != nil {
+	if err != nil && moved {
 		moveBack(e, r, to, from, notAfter, s.Length) // the work goes on elsewhere
 	}
 	return l, err

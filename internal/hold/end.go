@@ -106,7 +106,23 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 		return nil, false
 	}
 	lost := !now.Before(h.deadline)
-	how := byExpiry // how the hold ends, if it does: as its leases did, if it had any
+	over, how := h.finishOver(now, lost)
+	switch {
+	case !lost && (h.count > 0 || h.entering):
+	case how == byExpiry && len(over) > 0:
+		h.lose(loss{how: how}, now)
+	case how == byMaxHold:
+		h.lose(loss{how: how, reason: telemetry.LostMaxHold}, now)
+	default:
+		h.lose(h.silent(now), now)
+	}
+	return over, h.gone
+}
+
+// finishOver ends the leases whose time has come. how says how the hold ends, if it does: as its leases did,
+// if it had any. The caller holds the mutex.
+func (h *hold) finishOver(now time.Time, lost bool) (over []ending, how end) {
+	how = byExpiry
 	for l := h.leases; l != nil; {
 		next := l.next
 		ended := l.overAt(now, lost)
@@ -118,16 +134,7 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 		}
 		l = next
 	}
-	switch {
-	case !lost && (h.count > 0 || h.entering):
-	case how == byExpiry && len(over) > 0:
-		h.lose(loss{how: how}, now)
-	case how == byMaxHold:
-		h.lose(loss{how: how, reason: telemetry.LostMaxHold}, now)
-	default:
-		h.lose(h.silent(now), now)
-	}
-	return over, h.gone
+	return over, how
 }
 
 // overAt returns how the lease has ended by now, or notYet. lost says that its hold is lost. The

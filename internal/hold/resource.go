@@ -16,8 +16,8 @@ type Resource interface {
 	Kind() string // "mutex", for errors, spans and metrics
 	Name() string // as the user gave it
 	Key() string  // the key in Redis that stands for it
-	// Waiting says in w, which is zero, how to wait for it. The caller sets Kind, Place and Asker.
-	Waiting(w *line.Waiting)
+	// Describe says in w, which is zero, what a waiter for it wants. The caller sets Kind, Place and Asker.
+	Describe(w *line.Want)
 
 	// Acquire asks for it. The reply is Done with the time to live in ms and the token, or
 	// Refused with the time to live in ms of what is in the way.

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Waiting is what a caller says about its wait. Nobody changes it while the wait lasts.
-type Waiting struct {
+// Want is what a caller says about its wait. Nobody changes it while the wait lasts.
+type Want struct {
 	Kind    telemetry.Kind // for metrics
 	Key     string         // of the line
 	Channel string         // where releases are published

@@ -26,7 +26,7 @@
 //
 // # What goes one way, and what comes back
 //
-//	Waiting   what the caller says about its wait, once
+//	Want   what the caller says about its wait, once
 //	Ask       what the line tells one request: as which owner, with which number
 //	Answer    what that request has found out
 //	Held      for how long another has the thing, as far as it is known
@@ -46,19 +46,24 @@
 //	                            not the head's, so that it stays when a head leaves or a
 //	                            lease is passed on
 //
-// A seat is in one of these states:
+// A seat is in one of these states (seatState):
 //
-//	none      owner is 0
-//	joining   a release of this process is to take it (TakeSeat), and Seated has not said yet
+//	none      the process has no place
+//	vacated   likewise, since a message handed the thing over in it: the next head lets a release take
+//	          the next one first
+//	taking    a release of this process is to take it (TakeSeat), and Seated has not said yet
 //	          which number it got
 //	asked     a head has asked as its owner, which may be granted the thing at any time
 //	kept      the number is known, and Redis keeps the place for a while after each request
-//	given up  drop took it from the line; whoever did that releases it in Redis
+//
+// A seat that is given up is dropped from the line, and whoever dropped it releases it in Redis.
+//
+// The head sleeps for a pause (pause.go), which says why it asks when nothing has woken it before.
 //
 // # What holds at all times
 //
 //   - A line has one head, and nobody else changes what is not guarded by the mutex: the
-//     subscription, heldUntil, due.
+//     subscription, heldUntil, due, beaten.
 //   - Nothing is passed to a head that is asking: it might be granted the same thing by Redis.
 //   - A holder passes to the first behind the head, and to the head only if it is alone:
 //     the head keeps the seat for them all.

@@ -2,8 +2,6 @@
 
 package line
 
-import "time"
-
 // Grain says who has a place in a queue that Redis keeps.
 type Grain int
 
@@ -22,16 +20,16 @@ const (
 // policy is what the grain of a waiter decides. A method that says "under the mutex" is called by
 // code that holds Lines.mu; the others take it if they need it.
 type policy interface {
-	// first returns the request of a waiter that has just come. It reports false if the waiter
+	// arrive returns the request of a waiter that has just come. It reports false if the waiter
 	// stands in line without asking. held then says that the thing is known to be held.
-	first(l *Lines, key string) (ask Ask, held, asks bool)
+	arrive(l *Lines, key string) (ask Ask, held, asks bool)
 	// stand puts the waiter where it belongs in its line, by its prev, which is the last in the line
 	// so far. It is called under the mutex.
 	stand(q *line, me *waiter)
-	// quiet returns for how long the new head need not ask. It is called under the mutex.
-	quiet(me *waiter) time.Duration
-	// rest returns for how much longer the head need not ask, though it was woken for that reason.
-	rest(l *Lines, me *waiter, reason string) time.Duration
+	// first returns the pause of a new head. It is called under the mutex.
+	first(me *waiter) pause
+	// rest returns for how much longer the head need not ask, though it was woken.
+	rest(l *Lines, me *waiter, woke waking) pause
 	// ask returns the head's request, and whether another must follow at once. It reports false if
 	// the thing has been passed to the head in the meantime.
 	ask(l *Lines, me *waiter) (ask Ask, more, ok bool)

@@ -7,10 +7,10 @@ import "time"
 // handed reports whether the message hands the thing to the head, and whether that is enough, so
 // that the head need not ask.
 func (l *Lines) handed(me *waiter, message string) bool {
-	if me.wait.Place.Grain == NoQueue {
+	if me.want.Place.Grain == NoQueue {
 		return false
 	}
-	by := me.wait.Told.HandOver(message)
+	by := me.want.Told.HandOver(message)
 	if by.Token == 0 {
 		return false
 	}
@@ -27,7 +27,7 @@ func (l *Lines) handed(me *waiter, message string) bool {
 // if the thing is the head's for long enough to see to the rest later, and if no waiter is behind
 // the head for which a request would reserve something. The caller holds the mutex.
 func (me *waiter) accept(by HandOver, kept time.Time) bool {
-	own := &me.wait.Place
+	own := &me.want.Place
 	reserves := me.next != nil && own.Terms != (Terms{})
 	if me.outcome.Passed != nil || me.place.doubt || reserves || !own.enough(kept, by.Left) {
 		return false

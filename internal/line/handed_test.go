@@ -139,12 +139,12 @@ func TestSeatedTooLate(t *testing.T) {
 func TestHandedIsNotEnough(t *testing.T) {
 	const message = "101 7 2500"
 	for what, change := range map[string]func(me *waiter){
-		"another owner":   func(me *waiter) { me.wait.Place.Owner = 105 },
-		"no length":       func(me *waiter) { me.wait.Place.Lasts = 0 },
+		"another owner":   func(me *waiter) { me.want.Place.Owner = 105 },
+		"no length":       func(me *waiter) { me.want.Place.Lasts = 0 },
 		"kept long ago":   func(me *waiter) { me.place.kept = time.Now().Add(-PollBound) },
 		"in doubt":        func(me *waiter) { me.place.doubt = true },
 		"passed already":  func(me *waiter) { me.outcome.Passed = "it" },
-		"others to serve": func(me *waiter) { me.wait.Place.Terms = alike },
+		"others to serve": func(me *waiter) { me.want.Place.Terms = alike },
 	} {
 		redistest.Bubble(t, func(t *testing.T) {
 			l := new(Lines)
@@ -152,8 +152,8 @@ func TestHandedIsNotEnough(t *testing.T) {
 				own := Place{Grain: PerWaiter, Owner: 101, Lasts: 2 * PollBound}
 				return &waiter{
 					line:  new(line),
-					next:  &waiter{wait: new(Waiting)},
-					wait:  &Waiting{Told: told{}, Place: own},
+					next:  &waiter{want: new(Want)},
+					want:  &Want{Told: told{}, Place: own},
 					place: place{kept: time.Now()},
 				}
 			}
@@ -190,7 +190,7 @@ func TestADoubtFromTheFirstRequestStays(t *testing.T) {
 		for doubt, want := range map[bool]bool{false: true, true: false} {
 			var l Lines
 			own := Place{Grain: grain, Owner: 101, Lasts: 2 * PollBound}
-			me := l.join(&Waiting{Key: "k", Told: told{}, Place: own}, Answer{Kept: time.Now(), Doubt: doubt})
+			me := l.join(&Want{Key: "k", Told: told{}, Place: own}, Answer{Kept: time.Now(), Doubt: doubt})
 			me.line.seat = seated
 			if got := l.handed(me, "101 7 2500"); got != want {
 				t.Errorf("grain %d, doubt %v: believed: %t", grain, doubt, got)
@@ -237,7 +237,7 @@ func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 			l := new(Lines)
 			me := &waiter{
 				line: new(line),
-				wait: &Waiting{Told: told{}, Place: Place{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}},
+				want: &Want{Told: told{}, Place: Place{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}},
 			}
 			me.line.head, me.line.seat = me, seat{owner: 105, seq: number, kept: time.Now()}
 			if ask, _, ok := me.policy().ask(l, me); !ok || ask.Owner != 105 {

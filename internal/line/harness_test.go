@@ -162,7 +162,7 @@ type caller struct {
 	ended  time.Time
 }
 
-func wait(l *client, w *Waiting) *caller {
+func wait(l *client, w *Want) *caller {
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &caller{cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -173,13 +173,13 @@ func wait(l *client, w *Waiting) *caller {
 	return x
 }
 
-// waiting returns a Waiting for x under the key "k".
-func waiting(x *thing, lease time.Duration) *Waiting {
-	return &Waiting{Key: "k", Channel: channel, Asker: x.try(lease)}
+// waiting returns a Want for x under the key "k".
+func waiting(x *thing, lease time.Duration) *Want {
+	return &Want{Key: "k", Channel: channel, Asker: x.try(lease)}
 }
 
 // queue starts n waiters, in order.
-func queue(l *client, n int, w *Waiting) []*caller {
+func queue(l *client, n int, w *Want) []*caller {
 	all := make([]*caller, n)
 	for i := range all {
 		all[i] = wait(l, w)

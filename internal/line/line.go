@@ -22,7 +22,6 @@ type line struct {
 
 	// What follows is guarded by Lines.mu.
 	seat    seat
-	handed  bool    // the last grant was by a message: the next head has the seat still to take
 	joining []int64 // the owners for which releases under way take a place
 	dropped []int64 // those of them whose place nobody wants any more
 }
@@ -41,7 +40,7 @@ type waiter struct {
 	over    error // written before the signal: the wait has ended with this error, as that of all in the line
 	outcome Outcome
 
-	wait   *Waiting      // what its caller said
+	want   *Want         // what its caller wants
 	first  Held          // what the request said with which it came; zero: it did not ask, or long ago
 	since  time.Time     // when it joined, where that counts: see overtaking
 	place  place         // in the queue that Redis keeps
@@ -61,9 +60,6 @@ type heading struct {
 	passed chan struct{} // holds one signal once something was passed to it
 	asking bool          // it asks Redis, or subscribes: nothing may be passed to it
 	got    bool          // Redis has granted it the thing
-	// unseated says that the process's seat is still to be asked for, unless a release takes it
-	// first. Only the head touches it.
-	unseated bool
 }
 
 // empty reports whether there is no line for key.
@@ -82,7 +78,7 @@ func (l *Lines) Any() bool {
 
 // follow puts the caller at the end of its line. It returns nil if there is no line, or if the
 // caller must ask before it joins.
-func (l *Lines) follow(w *Waiting) *waiter {
+func (l *Lines) follow(w *Want) *waiter {
 	if w.Place.Grain == PerWaiter {
 		return nil
 	}
@@ -96,7 +92,7 @@ func (l *Lines) follow(w *Waiting) *waiter {
 }
 
 // join puts the caller, which was answered first, in its line. If there is none, a new one begins.
-func (l *Lines) join(w *Waiting, first Answer) *waiter {
+func (l *Lines) join(w *Want, first Answer) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey == nil {
@@ -111,12 +107,12 @@ func (l *Lines) join(w *Waiting, first Answer) *waiter {
 }
 
 // add makes a waiter, and puts it in the line. The caller holds the mutex.
-func (l *Lines) add(q *line, w *Waiting, first Answer) *waiter {
+func (l *Lines) add(q *line, w *Want, first Answer) *waiter {
 	me, _ := l.spare.Get().(*waiter)
 	if me == nil {
 		me = &waiter{turn: make(chan struct{}, 1)}
 	}
-	me.wait, me.terms, me.first, me.line, me.prev = w, w.Place.Terms, first.Held, q, q.tail
+	me.want, me.terms, me.first, me.line, me.prev = w, w.Place.Terms, first.Held, q, q.tail
 	me.outcome.Waited = true
 	me.place = place{seq: first.Seq, kept: first.Kept, doubt: first.Doubt}
 	if w.Weight > 0 {
@@ -124,11 +120,14 @@ func (l *Lines) add(q *line, w *Waiting, first Answer) *waiter {
 	}
 	me.policy().stand(q, me)
 	q.insert(me)
+	if q.head != me {
+		me.first = Held{} // too old to rely on by the time it leads
+	}
 	return me
 }
 
 // policy is what the waiter's grain decides.
-func (me *waiter) policy() policy { return me.wait.Place.Grain.policy() }
+func (me *waiter) policy() policy { return me.want.Place.Grain.policy() }
 
 // insert links the waiter in behind its prev. If it has none, it is the head of a new line.
 func (q *line) insert(me *waiter) {
@@ -202,16 +201,12 @@ func (l *Lines) remove(me *waiter) (ended *pubsub.Subscription) {
 // endIfEmpty ends a line that has no waiter, no seat, and no release that takes one. It then
 // returns the line's subscription, which the caller must close. The caller holds the mutex.
 func (l *Lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
-	if q.head != nil || q.seat.owner != 0 || len(q.joining) > 0 {
+	if q.head != nil || q.seat.taken() || len(q.joining) > 0 {
 		return nil
 	}
 	delete(l.byKey, q.key)
 	return q.sub
 }
-
-// leads reports whether the waiter is the head, or has been granted what it waits for, and its
-// goroutine has not been told so yet.
-func (me *waiter) leads() bool { return len(me.turn) > 0 }
 
 // ending returns the channel by which a waiter behind the head hears that the Client closes. A
 // waiter that something may be passed to does not listen for that, because all such waiters would
@@ -221,24 +216,5 @@ func (l *Lines) ending(me *waiter) <-chan struct{} {
 	if me.terms != (Terms{}) {
 		return nil
 	}
-	return l.closing(me.wait).Done()
-}
-
-// held returns for how long a new head need not ask, by what is known of the present grant. Held.nap
-// limits the time.
-//
-//	the last grant came to this      until that grant is over: nothing is free before the line
-//	process                          hears of it
-//	it has just asked by itself      as long as that answer says
-//	otherwise                        not at all: the head before it may have left with a message
-//	                                 that it never acted on
-func (q *line) held(first Held) time.Duration {
-	switch left := time.Until(q.heldUntil); {
-	case !q.heldUntil.IsZero() && left > 0:
-		return HeldFor(left).nap()
-	case q.heldUntil.IsZero() && first != (Held{}):
-		return first.nap()
-	default:
-		return 0
-	}
+	return l.closing(me.want).Done()
 }

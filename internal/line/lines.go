@@ -42,7 +42,7 @@ type Config struct {
 }
 
 // closing returns the context whose end, besides that of the caller's own, ends the wait.
-func (l *Lines) closing(w *Waiting) context.Context {
+func (l *Lines) closing(w *Want) context.Context {
 	if w.Closing != nil {
 		return w.Closing
 	}

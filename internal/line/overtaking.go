@@ -30,7 +30,7 @@ type claimant struct {
 
 // arrive notes that the head of a line waits, since that time. The function that it returns notes
 // that it waits no longer.
-func (o *overtaking) arrive(w *Waiting, since time.Time) (leave func()) {
+func (o *overtaking) arrive(w *Want, since time.Time) (leave func()) {
 	c := &claimant{weight: w.Weight, since: since, gone: make(chan struct{})}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,7 +54,7 @@ func (o *overtaking) depart(group string, c *claimant) {
 }
 
 // ahead returns a waiter that w may not pass, or nil if there is none.
-func (o *overtaking) ahead(w *Waiting) *claimant {
+func (o *overtaking) ahead(w *Want) *claimant {
 	if w.Weight == 0 {
 		return nil
 	}
@@ -69,10 +69,10 @@ func (o *overtaking) ahead(w *Waiting) *claimant {
 }
 
 // Overtakes reports whether a try of w would pass a waiter that it may not pass.
-func (l *Lines) Overtakes(w *Waiting) bool { return l.overtaking.ahead(w) != nil }
+func (l *Lines) Overtakes(w *Want) bool { return l.overtaking.ahead(w) != nil }
 
 // giveWay waits until there is no waiter that w may not pass, ctx ends, or the Client closes.
-func (l *Lines) giveWay(ctx context.Context, w *Waiting) error {
+func (l *Lines) giveWay(ctx context.Context, w *Want) error {
 	for {
 		c := l.overtaking.ahead(w)
 		if c == nil {

@@ -25,10 +25,10 @@ type server struct {
 	doubt bool // the next answer is not heard
 }
 
-// waiting returns a Waiting in x for the owner with that number.
-func (x *server) waiting(owner int64, terms Terms) *Waiting {
+// waiting returns a Want in x for the owner with that number.
+func (x *server) waiting(owner int64, terms Terms) *Want {
 	held := x.try(time.Hour)
-	return &Waiting{
+	return &Want{
 		Key:   "k",
 		Told:  told{},
 		Place: Place{Grain: PerProcess, Owner: owner, Terms: terms},

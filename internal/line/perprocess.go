@@ -4,61 +4,55 @@
 package line
 
 import (
+	"cmp"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // perProcess is the policy of PerProcess.
 type perProcess struct{}
 
-// first has the waiter ask outside the queue, unless Redis would refuse: if this Client holds the
+// arrive has the waiter ask outside the queue, unless Redis would refuse: if this Client holds the
 // thing; or if it has just left the thing to others.
-func (perProcess) first(l *Lines, key string) (ask Ask, held, asks bool) {
+func (perProcess) arrive(l *Lines, key string) (ask Ask, held, asks bool) {
 	held = l.client.Holds(key)
 	return Ask{}, held, !held && !l.leftOpen(key)
 }
 
 func (perProcess) stand(*line, *waiter) {}
 
-// quiet follows the first row that applies.
+// first follows the first row that applies.
 //
-//	the process has its seat         until PollBound after Redis was last heard to keep it; not
-//	                                 at all if the head before it may have left with a message
-//	                                 that it never acted on: see leave
-//	the last grant was by a message  seatDelay: the seat is still to be taken, and a release may
-//	                                 take it first
-//	no answer of its own             not at all: the seat is still to be taken
+//	the process has its seat         until the seat's askBy
+//	a message handed the thing over  seatDelay: the next seat is still to be taken, and a release may
+//	in the seat                      take it before
+//	no answer of its own             none: the seat is still to be taken
 //	otherwise                        as line.held says
-func (perProcess) quiet(me *waiter) time.Duration {
+func (perProcess) first(me *waiter) pause {
 	q := me.line
 	switch {
-	case q.seat.owner != 0:
-		return max(0, time.Until(q.seat.heard.Add(PollBound)))
-	case q.handed:
-		me.head.unseated = true
-		return seatDelay
+	case q.seat.taken():
+		return pauseUntil(q.seat.askBy)
+	case q.seat.state == seatVacated:
+		q.seat = seat{} // the head after this one asks at once
+		return pause{seatDelay, seatDue}
 	case me.first == (Held{}):
-		return 0
+		return pause{}
 	default:
 		return q.held(me.first)
 	}
 }
 
-// rest lets the head wait on although its timer has run out, if the seat, which it was to ask for,
-// has been taken by a release.
-func (perProcess) rest(l *Lines, me *waiter, reason string) time.Duration {
-	unseated := me.head.unseated
-	me.head.unseated = false // whatever woke it, it asks now, or knows when to
-	if reason != telemetry.WokenTimer || !unseated {
-		return 0
+// rest lets the head wait on if it was to ask for the seat, and a release has taken it.
+func (perProcess) rest(l *Lines, me *waiter, woke waking) pause {
+	if woke.after.then != seatDue {
+		return pause{}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if me.line.seat.owner == 0 {
-		return 0
+	if !me.line.seat.taken() {
+		return pause{}
 	}
-	return time.Until(me.line.seat.heard.Add(PollBound))
+	return pauseUntil(me.line.seat.askBy)
 }
 
 // ask has the head ask as the owner of the seat. If there is no seat, the head's own owner takes
@@ -71,15 +65,15 @@ func (perProcess) ask(l *Lines, me *waiter) (ask Ask, more, ok bool) {
 		return Ask{}, false, false
 	}
 	me.head.asking = true
-	switch {
-	case q.seat.owner == 0:
-		q.seat = seat{owner: me.wait.Place.Owner}
-	case q.seat.seq == 0:
-		// A release was to take the place, and has not been answered. Its number is not known here,
-		// and without the number Redis cannot tell whether the place was lost since then.
-		p.doubt = true
+	switch q.seat.state {
+	case noSeat, seatVacated:
+		q.seat = seat{state: seatAsked, owner: me.want.Place.Owner}
+	case seatTaking, seatAsked:
+		// Whether the place was taken is not known. Without its number Redis cannot tell whether it
+		// was lost since then.
+		q.seat.state, p.doubt = seatAsked, true
+	case seatKept:
 	}
-	q.seat.asked = true
 	switch {
 	case me.next == nil && !p.doubt: // if in doubt, a late request may still take a place for it
 		p.next = 0
@@ -99,27 +93,26 @@ func (perProcess) answered(l *Lines, me *waiter, ask Ask, a Answer, err error) (
 	if err != nil {
 		return false // it leaves, and nothing is passed to it any more
 	}
-	q.seat.seq, q.seat.kept, q.seat.heard = ask.Seq, a.Kept, time.Now()
 	switch {
-	case a.Granted:
-		q.seat.owner, q.seat.seq, q.seat.asked = ask.Next, a.NextSeq, false
-		if a.NextSeq == 0 {
-			q.seat.owner = 0
-		}
-	case ask.Seq == 0:
-		q.seat.seq = a.Seq
+	case !a.Granted:
+		q.seat.keep(cmp.Or(ask.Seq, a.Seq), a.Kept)
+	case a.NextSeq != 0:
+		q.seat.owner = ask.Next
+		q.seat.keep(a.NextSeq, a.Kept)
+	default:
+		q.seat = seat{}
 	}
 	me.head.got, me.head.asking = a.Granted, a.Granted
 	return false
 }
 
-// handed takes the thing in the seat. The next head has a seat still to take.
+// handed takes the thing in the seat.
 func (perProcess) handed(me *waiter, by HandOver) bool {
 	q := me.line
 	if by.Owner != q.seat.owner || !me.accept(by, q.seat.kept) {
 		return false
 	}
-	q.seat, q.handed = seat{}, true
+	q.seat = seat{state: seatVacated}
 	return true
 }
 
@@ -128,11 +121,11 @@ func (perProcess) handed(me *waiter, by HandOver) bool {
 // caller must give the seat up: see Outcome.Orphan.
 func (perProcess) leave(q *line, me *waiter) {
 	waited, holds := q.head != nil, me.head.got || me.outcome.Passed != nil
-	if q.seat.owner != 0 && (me.place.doubt && !me.head.got || !waited && !holds) {
+	if q.seat.taken() && (me.place.doubt && !me.head.got || !waited && !holds) {
 		me.outcome.Orphan = q.seat.owner
 		q.drop()
 	}
 	if !holds {
-		q.seat.heard = time.Time{} // the head may have been told something that it never acted on
+		q.seat.askBy = time.Time{} // at once: the head may have heard a message that it never acted on
 	}
 }

@@ -20,8 +20,8 @@ const beat = PollBound
 // others for long.
 const beats = 200
 
-// first has each waiter ask, which gives it its place.
-func (perWaiter) first(l *Lines, key string) (ask Ask, held, asks bool) {
+// arrive has each waiter ask, which gives it its place.
+func (perWaiter) arrive(l *Lines, key string) (ask Ask, held, asks bool) {
 	return Ask{InQueue: true, Follows: !l.empty(key)}, false, true
 }
 
@@ -40,17 +40,17 @@ func (perWaiter) stand(q *line, me *waiter) {
 	}
 }
 
-// quiet lets the head ask at once if others are behind it whose places are to be kept: because the
+// first lets the head ask at once if others are behind it whose places are to be kept: because the
 // beat is over, or because the head before it has left in the middle of that.
-func (perWaiter) quiet(me *waiter) time.Duration {
+func (perWaiter) first(me *waiter) pause {
 	q := me.line
 	if me.next != nil && (len(q.due) > 0 || time.Since(q.beaten) >= beat) {
-		return 0
+		return pause{}
 	}
 	return q.held(me.first)
 }
 
-func (perWaiter) rest(*Lines, *waiter, string) time.Duration { return 0 }
+func (perWaiter) rest(*Lines, *waiter, waking) pause { return pause{} }
 
 // ask says whose places the head's request keeps: most of the time none. If more are due than one
 // request keeps, another must follow.
@@ -60,14 +60,14 @@ func (perWaiter) ask(l *Lines, me *waiter) (ask Ask, more, ok bool) {
 		q.due, q.beaten = l.behind(me), now
 	}
 	n := min(len(q.due), beats)
-	ask = Ask{Owner: me.wait.Place.Owner, InQueue: true, Seq: me.place.seq, Behind: q.due[:n]}
+	ask = Ask{Owner: me.want.Place.Owner, InQueue: true, Seq: me.place.seq, Behind: q.due[:n]}
 	q.due = q.due[n:]
 	return ask, len(q.due) > 0, true
 }
 
 // askAgain returns the request of a waiter that was nudged.
 func (perWaiter) askAgain(l *Lines, me *waiter) Ask {
-	return Ask{Owner: me.wait.Place.Owner, InQueue: true, Seq: me.place.seq, Follows: l.follows(me)}
+	return Ask{Owner: me.want.Place.Owner, InQueue: true, Seq: me.place.seq, Follows: l.follows(me)}
 }
 
 // behind returns the IDs of the waiters behind this one.
@@ -76,7 +76,7 @@ func (l *Lines) behind(me *waiter) []string {
 	defer l.mu.Unlock()
 	var ids []string
 	for at := me.next; at != nil; at = at.next {
-		ids = append(ids, at.wait.Place.ID)
+		ids = append(ids, at.want.Place.ID)
 	}
 	return ids
 }
@@ -102,9 +102,9 @@ func (perWaiter) answered(l *Lines, me *waiter, _ Ask, a Answer, err error) (nud
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := ids[me.wait.Place.ID]
+	all := ids[me.want.Place.ID]
 	for at := me.next; at != nil; at = at.next {
-		if all || ids[at.wait.Place.ID] {
+		if all || ids[at.want.Place.ID] {
 			nudged = true
 			at.nudge()
 		}
@@ -123,11 +123,11 @@ func (me *waiter) nudge() {
 // handed nudges the waiter that the message is for, if that waiter stands behind the head: it asks
 // at once.
 func (perWaiter) handed(me *waiter, by HandOver) bool {
-	if by.Owner == me.wait.Place.Owner {
+	if by.Owner == me.want.Place.Owner {
 		return me.accept(by, me.place.kept)
 	}
 	for at := me.next; at != nil; at = at.next {
-		if at.wait.Place.Owner == by.Owner {
+		if at.want.Place.Owner == by.Owner {
 			at.nudge()
 			break
 		}

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// placed returns a Waiting with a place of its own, and what Redis answered first.
-func placed(id string, seq int64) (*Waiting, Answer) {
-	return &Waiting{Key: "k", Place: Place{Grain: PerWaiter, ID: id}}, Answer{Seq: seq}
+// placed returns a Want with a place of its own, and what Redis answered first.
+func placed(id string, seq int64) (*Want, Answer) {
+	return &Want{Key: "k", Place: Place{Grain: PerWaiter, ID: id}}, Answer{Seq: seq}
 }
 
 // ids returns the ids of the line's waiters, from its head.
 func ids(l *Lines, key string) []string {
 	var all []string
 	for me := l.byKey[key].head; me != nil; me = me.next {
-		all = append(all, me.wait.Place.ID)
+		all = append(all, me.want.Place.ID)
 	}
 	return all
 }
@@ -35,7 +35,7 @@ func TestLineFollowsRedissOrder(t *testing.T) {
 	}
 	for me := l.byKey["k"].tail; me.prev != nil; me = me.prev {
 		if me.prev.next != me {
-			t.Fatalf("the line is broken at %s", me.wait.Place.ID)
+			t.Fatalf("the line is broken at %s", me.want.Place.ID)
 		}
 	}
 }
@@ -87,14 +87,14 @@ func TestTheNextHeadGoesOnKeepingPlaces(t *testing.T) {
 	q.heldUntil = time.Now().Add(time.Minute) // as after a grant
 	l.leave(head)
 	next := q.head
-	if quiet := next.policy().quiet(next); quiet != 0 {
+	if quiet := next.policy().first(next).length; quiet != 0 {
 		t.Errorf("the next head asks in %v", quiet)
 	}
 	next.policy().ask(&l, next)
 	if ask, more, _ := next.policy().ask(&l, next); len(ask.Behind) != 10 || more {
 		t.Errorf("%d are left, more %v", len(ask.Behind), more)
 	}
-	if quiet := next.policy().quiet(next); quiet < time.Second {
+	if quiet := next.policy().first(next).length; quiet < time.Second {
 		t.Errorf("with nothing left, it asks in %v", quiet)
 	}
 }

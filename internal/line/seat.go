@@ -11,11 +11,39 @@ import (
 // seat is a process's place in a queue that Redis keeps. It belongs to the line, not to the head,
 // so that it stays when the thing is passed on, and when a head gives up.
 type seat struct {
-	owner int64     // the number of the owner that has it; 0: there is no seat
-	seq   int64     // its number in the queue
+	state seatState
+	owner int64     // the number of the owner that has it
+	seq   int64     // its number in the queue, once it is kept
 	kept  time.Time // no later than when Redis last began to keep it for a while
-	heard time.Time // when Redis last said that it keeps it, or was about to be asked to
-	asked bool      // a head has asked as its owner: it may be granted the thing at any time
+	askBy time.Time // when a head asks in it at the latest, so that Redis goes on keeping it
+}
+
+// seatState is how far a seat has come. The zero state: the process has no seat.
+type seatState int
+
+const (
+	noSeat seatState = iota
+	// seatVacated: there is none, since a message handed the thing over in it. The next head waits
+	// for seatDelay before it takes one, because a release may take it first.
+	seatVacated
+	// seatTaking: a release of this process is to take it, and Seated has not brought its number.
+	seatTaking
+	// seatAsked: a head has asked as its owner, which may be granted the thing at any time. Its
+	// number is not known.
+	seatAsked
+	// seatKept: its number is known, and Redis keeps it for a while after each request.
+	seatKept
+)
+
+// taken reports whether the process has a seat, or may have one.
+func (s *seat) taken() bool { return s.state > seatVacated }
+
+// keep notes that Redis keeps the seat under that number, since kept. The number is 0 if it is still not known.
+func (s *seat) keep(seq int64, kept time.Time) {
+	s.seq, s.kept, s.askBy = seq, kept, time.Now().Add(PollBound)
+	if seq != 0 {
+		s.state = seatKept
+	}
 }
 
 // seatDelay is how long the next head of a process that has just been handed the thing waits before
@@ -31,15 +59,15 @@ func (l *Lines) TakeSeat(key string) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.byKey[key]
-	if q == nil || q.head == nil || q.head.head.asking || q.seat.owner != 0 {
+	if q == nil || q.head == nil || q.head.head.asking || q.seat.taken() {
 		return 0
 	}
-	if q.head.wait.Place.Grain != PerProcess || q.head.place.doubt {
+	if q.head.want.Place.Grain != PerProcess || q.head.place.doubt {
 		return 0
 	}
 	// Redis keeps the place from when it is taken, which cannot be before now.
 	now := time.Now()
-	q.seat = seat{owner: l.client.NewOwner(), kept: now, heard: now}
+	q.seat = seat{state: seatTaking, owner: l.client.NewOwner(), kept: now, askBy: now.Add(PollBound)}
 	q.joining = append(q.joining, q.seat.owner)
 	return q.seat.owner
 }
@@ -57,9 +85,9 @@ func (l *Lines) Seated(key string, owner, number int64) (orphan bool) {
 	}
 	if q.seat.owner == owner {
 		if number != 0 {
-			q.seat.seq, q.seat.heard = number, time.Now()
+			q.seat.keep(number, q.seat.kept)
 		}
-		if orphan = number == 0 && !q.seat.asked || q.head == nil; orphan {
+		if orphan = q.seat.state == seatTaking || q.head == nil; orphan {
 			q.seat = seat{}
 		}
 	}

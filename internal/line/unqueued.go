@@ -2,15 +2,13 @@
 
 package line
 
-import "time"
-
 // unqueued is the policy of NoQueue.
 type unqueued struct{}
 
-func (unqueued) first(*Lines, string) (ask Ask, held, asks bool)            { return Ask{}, false, true }
+func (unqueued) arrive(*Lines, string) (ask Ask, held, asks bool)           { return Ask{}, false, true }
 func (unqueued) stand(*line, *waiter)                                       {}
-func (unqueued) quiet(me *waiter) time.Duration                             { return me.line.held(me.first) }
-func (unqueued) rest(*Lines, *waiter, string) time.Duration                 { return 0 }
+func (unqueued) first(me *waiter) pause                                     { return me.line.held(me.first) }
+func (unqueued) rest(*Lines, *waiter, waking) pause                         { return pause{} }
 func (unqueued) ask(*Lines, *waiter) (ask Ask, more, ok bool)               { return Ask{}, false, true }
 func (unqueued) answered(*Lines, *waiter, Ask, Answer, error) (nudged bool) { return false }
 func (unqueued) handed(*waiter, HandOver) bool                              { return false }

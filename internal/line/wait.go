@@ -28,47 +28,37 @@ const PollBound = 1250 * time.Millisecond
 //
 // The path of a waiter that something is passed to is short on purpose: when very many wait, each
 // function through which a waiter returns is out of the processor's cache by then.
-func (l *Lines) Wait(ctx context.Context, w *Waiting) (Outcome, error) {
-	me := l.follow(w)
+func (l *Lines) Wait(ctx context.Context, w *Want) (Outcome, error) {
+	me, err := l.enter(ctx, w)
 	if me == nil {
-		var err error
-		if me, err = l.enter(ctx, w); me == nil {
-			return Outcome{}, err
-		}
+		return Outcome{}, err
 	}
-	l.client.Telemetry.Waiting(w.Kind, 1)
-	defer l.client.Telemetry.Waiting(w.Kind, -1)
-	if !me.leads() {
-		me.first = Held{} // too old to rely on by the time it leads
-	}
+	l.client.Telemetry.Waiters(w.Kind, 1)
+	defer l.client.Telemetry.Waiters(w.Kind, -1)
 	closed := l.ending(me)
 	for {
 		select {
 		case <-me.turn:
-			if me.granted || me.over != nil {
-				over := me.over
-				return l.served(w, me), over
-			}
-			outcome, err := l.gone(w, me, l.waitAsHead(ctx, w, me))
-			if outcome.Handed.Token != 0 {
-				l.reuse(me)
-			}
-			return outcome, err
+			return l.turned(ctx, me)
 		case <-closed:
-			return l.gone(w, me, context.Cause(l.closing(w)))
+			return l.gone(me, context.Cause(l.closing(w)))
 		case <-me.nudged:
-			if over, err := l.askNudged(ctx, w, me); over {
-				return l.gone(w, me, err)
+			if over, err := l.askNudged(ctx, me); over {
+				return l.gone(me, err)
 			}
 		case <-ctx.Done():
-			return l.gone(w, me, busy(ctx.Err()))
+			return l.gone(me, busy(ctx.Err()))
 		}
 	}
 }
 
-// enter asks once, if that is of any use, and puts the caller in its line if it is refused. It
-// returns nil if the caller need not wait: it was granted the thing, or its request failed.
-func (l *Lines) enter(ctx context.Context, w *Waiting) (*waiter, error) {
+// enter puts the caller in its line. If there is none, or each waiter must ask, it asks once before,
+// if that is of any use, and puts the caller in the line if it is refused. It returns nil if the caller
+// need not wait: it was granted the thing, or its request failed.
+func (l *Lines) enter(ctx context.Context, w *Want) (*waiter, error) {
+	if me := l.follow(w); me != nil {
+		return me, nil
+	}
 	first, err := l.first(ctx, w)
 	if err != nil || first.Granted {
 		return nil, err
@@ -77,8 +67,8 @@ func (l *Lines) enter(ctx context.Context, w *Waiting) (*waiter, error) {
 }
 
 // first asks once, for a waiter that does not stand in line yet, unless it must not ask.
-func (l *Lines) first(ctx context.Context, w *Waiting) (Answer, error) {
-	ask, held, asks := w.Place.Grain.policy().first(l, w.Key)
+func (l *Lines) first(ctx context.Context, w *Want) (Answer, error) {
+	ask, held, asks := w.Place.Grain.policy().arrive(l, w.Key)
 	switch {
 	case held:
 		return Answer{Held: NoKnownEnd}, nil
@@ -91,32 +81,39 @@ func (l *Lines) first(ctx context.Context, w *Waiting) (Answer, error) {
 
 // askNudged is the request of a waiter that was nudged, so that it has a place of its own. over says
 // that its wait has ended: it was granted the thing, or the request failed.
-func (l *Lines) askNudged(ctx context.Context, w *Waiting, me *waiter) (over bool, err error) {
-	answer, err := l.try(ctx, w, perWaiter{}.askAgain(l, me))
+func (l *Lines) askNudged(ctx context.Context, me *waiter) (over bool, err error) {
+	answer, err := l.try(ctx, me.want, perWaiter{}.askAgain(l, me))
 	me.place.heard(answer, err)
 	return err != nil || answer.Granted, err
 }
 
 // gone takes a waiter whose wait has ended with err out of its line, and returns how the wait
 // ended. If something was passed to it in the same moment, it has that.
-func (l *Lines) gone(w *Waiting, me *waiter, err error) (Outcome, error) {
+func (l *Lines) gone(me *waiter, err error) (Outcome, error) {
 	outcome := l.leave(me)
 	if outcome.Passed == nil {
 		return outcome, err
 	}
-	l.client.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
+	l.client.Telemetry.Woken(me.want.Kind, telemetry.WokenTurn)
 	return outcome, nil
 }
 
-// served returns the outcome of a waiter that was granted the thing by another, which has taken it
-// out of the line. Nobody else knows the waiter any more, so it can be used again.
-func (l *Lines) served(w *Waiting, me *waiter) Outcome {
-	outcome := me.outcome
+// turned goes on with a waiter whose turn has come: it is the head now, or another has ended its wait and
+// taken it out of the line.
+func (l *Lines) turned(ctx context.Context, me *waiter) (outcome Outcome, err error) {
+	if !me.granted && me.over == nil {
+		outcome, err = l.gone(me, l.waitAsHead(ctx, me))
+		if outcome.Handed.Token != 0 {
+			l.reuse(me)
+		}
+		return outcome, err
+	}
+	outcome, err = me.outcome, me.over
 	if outcome.Passed != nil {
-		l.client.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
+		l.client.Telemetry.Woken(me.want.Kind, telemetry.WokenTurn)
 	}
 	l.reuse(me)
-	return outcome
+	return outcome, err
 }
 
 // reuse keeps a waiter that nobody else knows any more for the next one.
@@ -127,54 +124,32 @@ func (l *Lines) reuse(me *waiter) {
 
 // waitAsHead is Wait for the head of a line, which may have asked once already. It returns nil once
 // the head has the thing.
-func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
-	if closing := l.closing(w); closing.Err() != nil {
+func (l *Lines) waitAsHead(ctx context.Context, me *waiter) error {
+	if closing := l.closing(me.want); closing.Err() != nil {
 		return context.Cause(closing)
 	}
-	polls := false // its timer stands for a poll, and not for the end of the present grant
-	sub, quiet := l.lead(w, me)
+	sub, pause := l.lead(me)
 	if sub == nil {
 		return nil // the thing was passed to it already
 	}
-	timer := l.timer(quiet)
-	defer l.timers.Put(timer)
-	defer timer.Stop() // before that
-	if w.Weight > 0 {
-		defer l.overtaking.arrive(w, me.since)()
+	if me.want.Weight > 0 {
+		defer l.overtaking.arrive(me.want, me.since)()
 	}
+	timer := l.timer(pause.length)
+	defer func() {
+		timer.Stop()
+		l.timers.Put(timer)
+	}()
 	for {
-		reason, message, err := l.woken(ctx, w, me, sub, timer)
+		woke, err := l.woken(ctx, me, sub, timer, pause)
 		if err != nil {
 			return err
 		}
-		if l.handed(me, message) {
-			l.client.Telemetry.Woken(w.Kind, reason)
-			l.afterGrant(w, me, time.Until(me.outcome.Handed.Until))
-			return nil
-		}
-		if rest := me.policy().rest(l, me, reason); rest > 0 {
-			timer.Reset(rest)
-			continue
-		}
-		told := reason != telemetry.WokenTimer || quiet == 0
-		answer, passed, err := l.askAsHead(ctx, w, me, reason, told, polls)
-		switch {
-		case err != nil:
-			if errors.As(err, new(forAll)) {
-				l.endAll(me.line, err)
-			}
+		over := false
+		if over, pause, err = l.step(ctx, me, woke); over || err != nil {
 			return err
-		case passed:
-			return nil
-		case answer.Granted:
-			l.afterGrant(w, me, answer.Lasts)
-			return nil
 		}
-		quiet = answer.Held.nap()
-		if polls = answer.Held.outlasts(quiet); polls {
-			quiet = l.onGrid(quiet)
-		}
-		timer.Reset(quiet)
+		timer.Reset(pause.length)
 	}
 }
 
@@ -189,22 +164,49 @@ func (l *Lines) timer(d time.Duration) *time.Timer {
 	return timer
 }
 
-// askAsHead is one request of the head, which was woken for that reason. passed says that the thing
-// has been passed to the head in the meantime, so that it did not ask. told says that the head did
-// not wake by a poll alone. polls says that its timer stood for a poll.
-func (l *Lines) askAsHead(ctx context.Context, w *Waiting, me *waiter, reason string, told, polls bool) (answer Answer, passed bool, err error) {
+// step is what the head does when it was woken. over says that it has the thing. Else the head need
+// not ask again during the pause, or its wait ends with the error.
+func (l *Lines) step(ctx context.Context, me *waiter, woke waking) (over bool, pause pause, err error) {
+	if l.handed(me, woke.message) {
+		l.client.Telemetry.Woken(me.want.Kind, woke.by)
+		l.afterGrant(me, time.Until(me.outcome.Handed.Until))
+		return true, pause, nil
+	}
+	if rest := me.policy().rest(l, me, woke); rest.length > 0 {
+		return false, rest, nil
+	}
+	answer, passed, err := l.askAsHead(ctx, me, woke)
+	switch {
+	case err != nil:
+		if errors.As(err, new(forAll)) {
+			l.endAll(me.line, err)
+		}
+		return false, pause, err
+	case passed:
+		return true, pause, nil
+	case answer.Granted:
+		l.afterGrant(me, answer.Lasts)
+		return true, pause, nil
+	default:
+		return false, l.pauseFor(answer.Held), nil
+	}
+}
+
+// askAsHead is one request of the head. passed says that the thing has been passed to the head in
+// the meantime, so that it did not ask.
+func (l *Lines) askAsHead(ctx context.Context, me *waiter, woke waking) (answer Answer, passed bool, err error) {
 	ask, more, ok := me.policy().ask(l, me)
 	if !ok {
 		return Answer{}, true, nil
 	}
-	ask.Poll = polls && reason == telemetry.WokenTimer
-	l.client.Telemetry.Woken(w.Kind, reason)
-	answer, err = l.try(ctx, w, ask)
+	ask.Poll = woke.after.then == pollDue
+	l.client.Telemetry.Woken(me.want.Kind, woke.by)
+	answer, err = l.try(ctx, me.want, ask)
 	nudged := me.policy().answered(l, me, ask, answer, err)
 	if err != nil {
 		return answer, false, err
 	}
-	if !told && (answer.Granted || nudged) {
+	if woke.after != (pause{}) && (answer.Granted || nudged) {
 		me.line.sub.Suspect() // a message should have come first, unless a lease was over
 	}
 	if more {
@@ -216,30 +218,30 @@ func (l *Lines) askAsHead(ctx context.Context, w *Waiting, me *waiter, reason st
 // lead has the head listen for its line, and returns for how long the head need not ask. The
 // subscription is nil if the thing has been passed to the head. While the head subscribes, nothing
 // is passed to it, so that no other waiter becomes the head.
-func (l *Lines) lead(w *Waiting, me *waiter) (*pubsub.Subscription, time.Duration) {
+func (l *Lines) lead(me *waiter) (*pubsub.Subscription, pause) {
 	q := me.line
 	l.mu.Lock()
 	if me.out {
 		l.mu.Unlock()
-		return nil, 0
+		return nil, pause{}
 	}
-	sub, quiet := q.sub, me.policy().quiet(me)
-	q.heldUntil, q.handed = time.Time{}, false
+	sub, first := q.sub, me.policy().first(me)
+	q.heldUntil = time.Time{}
 	if me.head.asking = sub == nil; me.terms != (Terms{}) {
 		me.head.passed = make(chan struct{}, 1)
 	}
 	l.mu.Unlock()
 	if sub != nil {
-		return sub, quiet
+		return sub, first
 	}
-	sub = l.client.Subscriptions.Subscribe(w.channels()...)
+	sub = l.client.Subscriptions.Subscribe(me.want.channels()...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q.sub, me.head.asking = sub, false
-	return sub, quiet
+	return sub, first
 }
 
-func (w *Waiting) channels() []string {
+func (w *Want) channels() []string {
 	if w.Told == nil {
 		return []string{w.Channel}
 	}
@@ -251,7 +253,7 @@ func (w *Waiting) channels() []string {
 const brief = 100 * time.Millisecond
 
 // try is Asker.Try for a waiter that has been told before that the thing is held.
-func (l *Lines) try(ctx context.Context, w *Waiting, ask Ask) (Answer, error) {
+func (l *Lines) try(ctx context.Context, w *Want, ask Ask) (Answer, error) {
 	asked := time.Now()
 	answer, err := w.Asker.Try(ctx, ask)
 	switch {
@@ -274,8 +276,8 @@ func (p *place) heard(a Answer, err error) {
 
 // afterGrant tells the waiters behind the head what its grant, which lasts for that long, means for
 // them.
-func (l *Lines) afterGrant(w *Waiting, me *waiter, lasts time.Duration) {
-	switch w.Grant {
+func (l *Lines) afterGrant(me *waiter, lasts time.Duration) {
+	switch me.want.Grant {
 	case Exclusive:
 		me.line.heldUntil = time.Now().Add(lasts)
 	case Common:
@@ -284,50 +286,47 @@ func (l *Lines) afterGrant(w *Waiting, me *waiter, lasts time.Duration) {
 	}
 }
 
-// woken waits until something may have changed, and no waiter that must come first is left. It
-// returns what woke it, and the last message; or the error that ends the wait.
-func (l *Lines) woken(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason, message string, err error) {
-	reason, err = l.park(ctx, w, me, sub, timer)
+// waking is what has woken the head.
+type waking struct {
+	by      string // as metrics have it; "" for something that was passed to it
+	message string // the last message
+	after   pause  // the pause that is over, if its timer has woken the head; else zero
+}
+
+// woken waits until something may have changed, or the timer says that the pause is over, and until
+// no waiter that must come first is left. It returns what woke it, or the error that ends the wait.
+func (l *Lines) woken(ctx context.Context, me *waiter, sub *pubsub.Subscription, timer *time.Timer, pause pause) (waking, error) {
+	woke, err := l.park(ctx, me, sub, timer, pause)
 	if err == nil {
-		err = l.giveWay(ctx, w)
+		err = l.giveWay(ctx, me.want)
 	}
 	if err != nil {
-		return "", "", busy(err)
+		return waking{}, busy(err)
 	}
-	message = sub.Last()
-	if w.Hearer != nil {
-		if err := w.Hearer.Heard(message); err != nil {
-			l.client.Telemetry.Woken(w.Kind, reason)
-			return "", "", err
+	woke.message = sub.Last()
+	if me.want.Hearer != nil {
+		if err := me.want.Hearer.Heard(woke.message); err != nil {
+			l.client.Telemetry.Woken(me.want.Kind, woke.by)
+			return waking{}, err
 		}
 	}
-	return reason, message, nil
+	return woke, nil
 }
 
-// park waits until something may have changed, and returns what woke it; or the error that ends the
-// wait.
-func (l *Lines) park(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
+// park waits until something may have changed, or the timer says that the pause is over.
+func (l *Lines) park(ctx context.Context, me *waiter, sub *pubsub.Subscription, timer *time.Timer, pause pause) (waking, error) {
 	select {
 	case <-sub.C():
-		return telemetry.WokenMessage, nil
+		return waking{by: telemetry.WokenMessage}, nil
 	case <-timer.C:
-		return telemetry.WokenTimer, nil
+		return waking{by: telemetry.WokenTimer, after: pause}, nil
 	case <-me.head.passed:
-		return "", nil
+		return waking{}, nil
 	case <-ctx.Done():
-		return "", ctx.Err()
-	case <-l.closing(w).Done():
-		return "", context.Cause(l.closing(w))
+		return waking{}, ctx.Err()
+	case <-l.closing(me.want).Done():
+		return waking{}, context.Cause(l.closing(me.want))
 	}
-}
-
-// pollGrid is between the instants on which the polls of one Client fall, so that the polls for many
-// names go out together.
-const pollGrid = 50 * time.Millisecond
-
-// onGrid returns a shorter nap, which ends on the grid of this Client's polls.
-func (l *Lines) onGrid(nap time.Duration) time.Duration {
-	return nap - (l.awaited.age()+nap)%pollGrid
 }
 
 // busy adds to end, the reason why a wait ended, that the thing was held. It leaves errs.Closed as

@@ -264,7 +264,7 @@ func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
 func TestWaitingIsNeverHot(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		tries := 0
-		w := wait(l, &Waiting{Key: "k", Channel: channel, Asker: asker(func(context.Context, Ask) (Answer, error) {
+		w := wait(l, &Want{Key: "k", Channel: channel, Asker: asker(func(context.Context, Ask) (Answer, error) {
 			tries++
 			return Answer{}, nil
 		})})
@@ -376,7 +376,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 			var mu sync.Mutex
 			left, tries := 0, 0
-			all := queue(l, 5, &Waiting{Key: "k", Channel: channel, Grant: kind, Asker: asker(func(context.Context, Ask) (Answer, error) {
+			all := queue(l, 5, &Want{Key: "k", Channel: channel, Grant: kind, Asker: asker(func(context.Context, Ask) (Answer, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				tries++
@@ -409,11 +409,11 @@ func TestSharedAndCommonGrants(t *testing.T) {
 func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		free := new(thing)
-		light := &Waiting{Key: "k/1", Group: "k", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
+		light := &Want{Key: "k/1", Group: "k", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
 		big := new(thing)
 		big.take(time.Time{})
-		heavy := &Waiting{Key: "k/5", Group: "k", Channel: channel, Asker: big.try(-1), Grant: Shared, Weight: 5}
-		other := &Waiting{Key: "j/1", Group: "j", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
+		heavy := &Want{Key: "k/5", Group: "k", Channel: channel, Asker: big.try(-1), Grant: Shared, Weight: 5}
+		other := &Want{Key: "j/1", Group: "j", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
 
 		waits := wait(l, heavy)
 		synctest.Wait()
@@ -458,7 +458,7 @@ func TestWaitUnderLoad(t *testing.T) {
 					time.Sleep(arrives)
 					ctx, cancel := context.WithTimeout(context.Background(), patience)
 					defer cancel()
-					w := &Waiting{Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
+					w := &Want{Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
 					if _, err := l.Wait(ctx, w); err != nil {
 						gone.Add(1)
 						mustMatch(t, err, context.DeadlineExceeded)

@@ -187,9 +187,9 @@ func (t *Telemetry) Permits(kind Kind, delta int64) {
 	m.permits.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
-// Waiting counts callers that began (+1) or stopped (-1) waiting behind another holder. A
+// Waiters counts callers that began (+1) or stopped (-1) waiting behind another holder. A
 // caller that is granted the lock at its first try never waits.
-func (t *Telemetry) Waiting(kind Kind, delta int64) {
+func (t *Telemetry) Waiters(kind Kind, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}

@@ -77,7 +77,7 @@ func TestEachInstrument(t *testing.T) {
 		}
 		for _, n := range []int64{1, 1, -1} {
 			o.Active(of, n)
-			o.Waiting(of, 5*n)
+			o.Waiters(of, 5*n)
 		}
 		o.Active(fair, 1)
 		o.Permits(of, 3)
@@ -281,7 +281,7 @@ func TestManyGoroutines(t *testing.T) {
 func TestCountersAreThereBeforeTheyCount(t *testing.T) {
 	o := observe(t)
 	o.Active(of, 1)
-	o.Waiting(of, 1)
+	o.Waiters(of, 1)
 	got := o.collect(t)
 	for counter, want := range map[string][]string{
 		"holdfast.lock.lost reason": {telemetry.LostServer, telemetry.LostDeadline, telemetry.LostClosed, telemetry.LostMaxHold, telemetry.LostMember},

@@ -84,9 +84,9 @@ func (o *observed) collect(t *testing.T) map[string]metricdata.Metrics {
 func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 	_, a := tel.Acquire(ctx, kind, "orders:42")
 	of := a.Kind()
-	tel.Waiting(of, 1)
+	tel.Waiters(of, 1)
 	tel.Woken(of, telemetry.WokenMessage)
-	tel.Waiting(of, -1)
+	tel.Waiters(of, -1)
 	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired, Attempts: 2, Waited: time.Second, Token: 7})
 	tel.Active(of, 1)
 	tel.Renewed(of, telemetry.OutcomeRenewed, 1)

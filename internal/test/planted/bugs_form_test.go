@@ -10,7 +10,7 @@ var formBugs = []bug{
 		at: ". DoValue", old: "held := l.Context(ctx)",
 		new: "if d.wait != nil && *d.wait > 0 { short, cancel := context.WithTimeout(ctx, *d.wait); defer cancel(); ctx = short }; held := l.Context(ctx)"},
 	{name: "a hold that is to stay is passed on within the process", by: ". TestAtLeast",
-		at: "internal/hold hold.makeHeir", old: "h.stillStays() > 0 || h.late != nil", new: "h.late != nil"},
+		at: "internal/hold hold.unsettled", old: "h.stillStays() > 0 || h.late != nil", new: "h.late != nil"},
 	{name: "a hold that is to stay is released", quick: true, by: ". TestAtLeast TestAtLeast_NobodyIsNeeded",
 		at: "internal/hold hold.free", old: "left > 0", new: "left < 0"},
 	{name: "the release of a fixed lease that is over frees a hold that is to stay", by: ". TestAtLeast_Fixed",

@@ -13,7 +13,7 @@ var interopBugs = []bug{
 	{name: "each hand-over beside Java wakes every Client", by: "rlock TestHandOver_ThoseOutsideTheQueueAreToldOfIt",
 		at: "internal/pubsub channel.deliver", old: "payload == ForOthers", new: `payload == ""`},
 	{name: "a Client that releases in the open takes the lock again at once",
-		at: "internal/line perProcess.first", old: "!held && !l.leftOpen(key)", new: "!held",
+		at: "internal/line perProcess.arrive", old: "!held && !l.leftOpen(key)", new: "!held",
 		by: "rlock TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut"},
 	{name: "a release that nobody queues for is never open", by: "rlock TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut",
 		at: "internal/lockhash/lua/free.lua", old: "return {1, 0, 1}", new: "return {1, 0}"},

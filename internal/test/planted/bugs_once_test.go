@@ -14,7 +14,7 @@ var onceBugs = []bug{
 	{name: "a message about other work is believed", quick: true, by: "once TestValue_StaleMessage",
 		at: "once resource.Heard", old: "words[0] != strconv.FormatInt(r.running, 10)", new: "words[0] == strconv.FormatInt(-r.running, 10)"},
 	{name: "waiters ask for a result that the message has brought", by: "once TestValue_AThousandCallers",
-		at: "internal/line Lines.woken", old: "w.Hearer != nil", new: "false"},
+		at: "internal/line Lines.woken", old: "me.want.Hearer != nil", new: "false"},
 	{name: "callers of one process do not join", by: "once TestValue_AThousandCallers",
 		at: "internal/engine joins.join", old: "j != nil && j.sort == sort", new: "false"},
 	{name: "callers with another payload share the result", by: "once TestValue_Mismatch",

@@ -239,7 +239,8 @@ func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 				line: new(line),
 				want: &Want{Told: told{}, Place: Place{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}},
 			}
-			me.line.head, me.line.seat = me, seat{owner: 105, seq: number, kept: time.Now()}
+			me.line.head, me.line.seat = me, seat{state: seatTaking, owner: 105}
+			me.line.seat.keep(number, time.Now())
 			if ask, _, ok := me.policy().ask(l, me); !ok || ask.Owner != 105 {
 				t.Fatalf("number %d: asks as %d, want 105", number, ask.Owner)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// Figure logs a measured value for docs/testing.md. If the test has failed, Figure logs nothing, so
+// Figure logs a measured value. If the test has failed, Figure logs nothing, so
 // that nobody quotes a failed test.
 func Figure(t testing.TB, format string, args ...any) {
 	t.Helper()

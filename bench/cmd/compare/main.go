@@ -1,6 +1,6 @@
 // The compare command measures Holdfast beside the libraries that a Go program might use in its
 // place, beside Redisson where Java is present, and beside what the server itself can do. It writes
-// docs/performance.md, its charts and the figures as JSON.
+// the tables of docs/performance.md and of docs/performance/measurements.md, their charts and the figures as JSON.
 //
 //	cd bench
 //	go run ./cmd/compare              all of it; -list says how long it takes
@@ -8,8 +8,8 @@
 //	go run ./cmd/compare -quick       a look: so few and short rounds decide little
 //	go run ./cmd/compare -also PATH   on another server, whose figures stand beside the main ones
 //
-// A run of only some workloads keeps the existing figures of the other workloads. The page says of
-// each table when it was measured, and of which commit.
+// A run of only some workloads keeps the existing figures of the other workloads. The page says when
+// each workload was measured, and of which commit.
 package main
 
 import (

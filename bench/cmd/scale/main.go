@@ -11,7 +11,7 @@
 //	go run ./cmd/scale shares -goroutines 2,2,1,1        one lock, and unequal numbers in the processes
 //
 // Each starts a Redis server and processes of its own, and prints what it sees while it runs and at
-// the end. The compare command runs them too, and puts their figures into docs/performance.md.
+// the end. The compare command runs them too, and puts their figures into docs/performance/measurements.md.
 package main
 
 import (

@@ -152,7 +152,7 @@ func (r *Results) Unfair(workload string, contenders ...string) string {
 }
 
 func ratio(s Spread, other string) string {
-	return fmt.Sprintf("%s (%s to %s) %s", factor(s.Median), number(s.Low), number(s.High), other)
+	return fmt.Sprintf("%s (%s–%s) %s", factor(s.Median), number(s.Low), number(s.High), other)
 }
 
 func factor(v float64) string { return number(v) + "x" }

@@ -1,4 +1,4 @@
-// This file puts the tables into a page between markers.
+// This file makes the tables, and puts them into a page between markers.
 
 package report
 
@@ -29,7 +29,7 @@ func Fill(page, name, text string) (string, error) {
 func (r *Results) Verdicts() string {
 	var b strings.Builder
 	servers := r.Servers()
-	b.WriteString("| work | at least | reached | met | peers that starve or bunch callers |")
+	b.WriteString("| work | goal | reached | met | peers that starve or bunch callers |")
 	if len(servers) > 0 {
 		b.WriteString(" otherwise on |")
 	}
@@ -73,7 +73,7 @@ func sumUp(checks []Check) (reached, met string) {
 }
 
 // differs is the share by which a ratio on another server must differ to be shown.
-const differs = 0.1
+const differs = 0.25
 
 // otherwise returns the ratios of a row that differ on other servers.
 func (r *Results) otherwise(t Target, checks []Check, servers []string) string {
@@ -93,142 +93,153 @@ func (r *Results) otherwise(t Target, checks []Check, servers []string) string {
 	return strings.Join(parts, ". ")
 }
 
-// column is a figure in the tables.
-type column struct{ figure, title string }
+// column is a figure of a workload in the tables.
+type column struct{ title, workload, figure string }
 
-var columns = []column{
-	{crew.PerSecond, "per s"},
-	{crew.P50, "p50 µs"},
-	{crew.P99, "p99 µs"},
-	{crew.Jain, "Jain"},
-	{crew.Starved, "starved"},
-	{crew.LeastShare, "least share"},
-	{crew.LargestShare, "largest"},
-	{work.RunsPerKey, "runs of the work"},
-	{crew.CommandsPerOp, "commands"},
-	{crew.ClientPerOp, "client µs"},
-	{crew.ServerPerOp, "server µs"},
-	{crew.AllocsPerOp, "allocs"},
-	{work.GoroutinesPerLock, "goroutines per lock"},
-	{work.HeapPerLock, "heap B per lock"},
-	{crew.CommandsPerSecond, "commands/s"},
-	{crew.ClientPerSecond, "client µs/s"},
-	{crew.ServerPerSecond, "server µs/s"},
-	{crew.Lost, "lost"},
-	{crew.LongestGap, "longest gap / lease"},
-	{crew.LeastTTL, "least time to live / lease"},
-	{crew.DialsPerClient, "dials/s per Client"},
-	{crew.ConnectionsPerClient, "connections per Client"},
-	{crew.MemoryPerOne, "memory B each"},
-	{crew.Seconds, "until all, s"},
-	{crew.KeysLeft, "keys left per name"},
-	{crew.ServerBytesLeft, "server B"},
-	{crew.ClientBytesLeft, "client B"},
-	{crew.KeysAfter6Days, "keys after 6 days"},
-	{crew.KeysAfter7Days, "keys after 7 days and 1 s"},
+// table has a row for each contender of its workloads.
+type table struct {
+	title   string
+	columns []column
 }
 
-// Tables returns a table for each measured workload.
+var titles = map[string]string{
+	crew.PerSecond:            "per s",
+	crew.P50:                  "p50 µs",
+	crew.P99:                  "p99 µs",
+	work.RunsPerKey:           "runs of the work",
+	crew.CommandsPerOp:        "commands",
+	crew.ClientPerOp:          "client µs",
+	crew.ServerPerOp:          "server µs",
+	crew.AllocsPerOp:          "allocs",
+	work.GoroutinesPerLock:    "goroutines",
+	work.HeapPerLock:          "heap B",
+	crew.CommandsPerSecond:    "commands/s",
+	crew.ClientPerSecond:      "client µs/s",
+	crew.ServerPerSecond:      "server µs/s",
+	crew.Lost:                 "lost",
+	crew.LongestGap:           "longest gap/lease",
+	crew.LeastTTL:             "least TTL/lease",
+	crew.DialsPerClient:       "dials/s",
+	crew.ConnectionsPerClient: "connections",
+	crew.MemoryPerOne:         "memory B",
+	crew.Seconds:              "until all, s",
+	crew.KeysLeft:             "keys left",
+	crew.ServerBytesLeft:      "server B",
+	crew.ClientBytesLeft:      "client B",
+	crew.KeysAfter6Days:       "keys after 6 days",
+	crew.KeysAfter7Days:       "after 7 days",
+}
+
+// of returns a column for each of the figures of a workload. at says which workload, if a table has several.
+func of(at, workload string, figures ...string) (all []column) {
+	for _, figure := range figures {
+		title := titles[figure]
+		if at != "" {
+			title = at + ": " + title
+		}
+		all = append(all, column{title, workload, figure})
+	}
+	return all
+}
+
+// tables returns the tables of the page, with all workloads.
+func tables() []table {
+	var fair []column
+	for _, n := range work.FairOf {
+		fair = append(fair, of(fmt.Sprint(n), work.Fair(n), crew.PerSecond, crew.ServerPerOp)...)
+	}
+	return []table{
+		{"Uncontended pairs, by goroutines", slices.Concat(
+			of("1", work.Pairs(1), crew.PerSecond, crew.P50),
+			of("16", work.Pairs(16), crew.PerSecond, crew.ServerPerOp),
+			of("256", work.Pairs(256), crew.PerSecond, crew.ClientPerOp, crew.ServerPerOp, crew.CommandsPerOp),
+			of("2048", work.Pairs(2048), crew.PerSecond))},
+		{"One lock, processes x goroutines", slices.Concat(
+			of("1x16", work.Contended(1, 16), crew.PerSecond),
+			of("1x128", work.Contended(1, 128), crew.PerSecond),
+			of("1x1000", work.Contended(1, 1000), crew.PerSecond),
+			of("8x125", work.Contended(8, 125), crew.PerSecond, crew.CommandsPerOp))},
+		{"Hand-off to a waiter in another process", of("", work.HandOff, crew.P50, crew.P99, crew.ServerPerOp)},
+		{"Fair lock, by waiters", fair},
+		{"Semaphore, read/write lock, latch", slices.Concat(
+			of("semaphore", work.Semaphore, crew.PerSecond),
+			of("read/write", work.ReadWrite, crew.PerSecond),
+			of("latch", work.Latch, crew.P50, crew.P99))},
+		{"Election: until another process leads", slices.Concat(
+			of("resigned", work.ElectionResigned, crew.P50, crew.P99),
+			of("killed", work.ElectionKilled, crew.P50, crew.P99))},
+		{"One key of a Once, 1,000 callers, work of 20 ms", of("", work.Once, crew.P50, crew.P99, work.RunsPerKey, crew.CommandsPerOp)},
+		{"100,000 renewed locks, and another client's PING", of("", work.Renewal, crew.PerSecond, crew.P99, crew.ClientPerOp,
+			work.GoroutinesPerLock, work.HeapPerLock)},
+		{"256 goroutines of pairs, and another client's PING", of("", work.Neighbour, crew.PerSecond, crew.P99)},
+		{"1 ms of work under a key, 256 goroutines", of("", work.Stripes, crew.PerSecond, crew.CommandsPerOp)},
+		{"1,000 waiters on a lock that is held", of("", work.Idle, crew.CommandsPerSecond, crew.ClientPerSecond)},
+		{"OpenTelemetry: pairs of 1 goroutine", of("", work.Telemetry, crew.P50, crew.ClientPerOp, crew.AllocsPerOp)},
+		{"1,000,000 held locks", of("", work.ScaleHeld, crew.ClientPerSecond, crew.ServerPerSecond, crew.Lost, crew.LongestGap, crew.LeastTTL)},
+		{"The server killed, and back after 3 s", of("", work.ScaleKilled, crew.Lost, crew.DialsPerClient, crew.Seconds)},
+		{"Waiters at one name", of("", work.ScaleWaiters, crew.CommandsPerSecond, crew.ClientPerSecond, crew.MemoryPerOne, crew.Seconds)},
+		{"Clients in 8 processes", of("", work.ScaleClients, crew.CommandsPerSecond, crew.ClientPerSecond, crew.ConnectionsPerClient, crew.MemoryPerOne)},
+		{"One Client that waits for many names", of("", work.ScaleContended, crew.CommandsPerSecond, crew.ClientPerSecond, crew.MemoryPerOne)},
+		{"Names that are used once", of("", work.ScaleNames, crew.ServerBytesLeft, crew.ClientBytesLeft, crew.KeysAfter6Days, crew.KeysAfter7Days)},
+	}
+}
+
+// Tables returns the tables of what was measured.
 func (r *Results) Tables() string {
 	var b strings.Builder
-	for _, c := range r.Comparisons {
-		title := c.Workload
-		if w, err := work.Find(c.Workload); err == nil {
-			title = strings.ToUpper(w.Title[:1]) + w.Title[1:]
+	for _, t := range tables() {
+		t.columns = slices.DeleteFunc(t.columns, func(c column) bool { return r.comparison(c.workload) == nil })
+		if len(t.columns) > 0 {
+			fmt.Fprintf(&b, "### %s\n\n%s\n", t.title, r.fill(t))
 		}
-		fmt.Fprintf(&b, "### %s\n\n%s\n%s\n", title, c.table(), c.circumstances())
 	}
 	return b.String()
 }
 
-func (c Comparison) table() string {
-	shown := c.columns()
-	var b strings.Builder
-	b.WriteString("| |")
-	for _, column := range shown {
-		fmt.Fprintf(&b, " %s |", column.title)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---:|", len(shown)) + "\n")
-	for _, contender := range c.Contenders {
-		fmt.Fprintf(&b, "| %s |", contender.Name)
-		for i, column := range shown {
-			switch s, ok := contender.Spread(column.figure); {
-			case ok && i == 0:
-				fmt.Fprintf(&b, " %s (%s to %s) |", number(s.Median), number(s.Low), number(s.High))
-			case ok:
-				fmt.Fprintf(&b, " %s |", number(s.Median))
-			case i == 0:
-				why, _ := contender.Failed()
-				fmt.Fprintf(&b, " %s |", strings.Join(strings.Fields(why), " "))
-			default:
-				b.WriteString(" |")
-			}
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-// columns returns the columns for which any contender has figures. If there are figures per
-// operation, it leaves out the figures per second, which then say nothing more.
-func (c Comparison) columns() (shown []column) {
-	for _, column := range columns {
-		if c.rated() && (column.figure == crew.CommandsPerSecond || column.figure == crew.ClientPerSecond || column.figure == crew.ServerPerSecond) {
+// fill returns a table with its medians, and what failed below it.
+func (r *Results) fill(t table) string {
+	var head, rows, failures strings.Builder
+	var contenders, workloads []string
+	for _, c := range t.columns {
+		fmt.Fprintf(&head, " %s |", c.title)
+		if slices.Contains(workloads, c.workload) {
 			continue
 		}
-		if c.has(column.figure) {
-			shown = append(shown, column)
+		workloads = append(workloads, c.workload)
+		for _, contender := range r.comparison(c.workload).Contenders {
+			if !slices.Contains(contenders, contender.Name) {
+				contenders = append(contenders, contender.Name)
+			}
+			if why, times := contender.Failed(); why != "" {
+				fmt.Fprintf(&failures, "\n- %s, %s, in %d of %d rounds: %s\n", contender.Name, c.workload, times, len(contender.Rounds),
+					strings.Join(strings.Fields(why), " "))
+			}
 		}
 	}
-	return shown
-}
-
-func (c Comparison) rated() bool { return c.has(crew.ClientPerOp) }
-
-func (c Comparison) has(figure string) bool {
-	for _, contender := range c.Contenders {
-		if _, ok := contender.Spread(figure); ok {
-			return true
+	for _, name := range contenders {
+		var cells []string
+		for _, c := range t.columns {
+			text := ""
+			if s, ok := r.Of(c.workload, name, c.figure); ok {
+				text = number(s.Median)
+			}
+			cells = append(cells, text)
+		}
+		if strings.Join(cells, "") != "" {
+			fmt.Fprintf(&rows, "| %s | %s |\n", name, strings.Join(cells, " | "))
 		}
 	}
-	return false
+	return "| |" + head.String() + "\n|---|" + strings.Repeat("---:|", len(t.columns)) + "\n" + rows.String() + failures.String()
 }
 
-// circumstances returns when, where and of what the workload was measured, and what failed.
-func (c Comparison) circumstances() string {
-	rounds := 0
-	var failures []string
-	for _, contender := range c.Contenders {
-		rounds = max(rounds, len(contender.Rounds))
-		if failed, times := contender.Failed(); failed != "" {
-			failures = append(failures, fmt.Sprintf("%s, in %d of %d rounds: %s", contender.Name, times, len(contender.Rounds), failed))
+// comparison returns what was measured of a workload, nil if nothing was.
+func (r *Results) comparison(workload string) *Comparison {
+	for i := range r.Comparisons {
+		if r.Comparisons[i].Workload == workload {
+			return &r.Comparisons[i]
 		}
 	}
-	text := fmt.Sprintf("%s; %d rounds of %g s; %s, %d cores; %s, %s.\n", c.when(), rounds, math.Round(c.Seconds*10)/10,
-		c.Machine.CPU, c.Machine.Cores, c.Machine.Go, c.Machine.Server())
-	for _, failure := range failures {
-		text += "\n- " + strings.Join(strings.Fields(failure), " ") + "\n"
-	}
-	return text
-}
-
-// when returns the moment of the measurement in words.
-func (c Comparison) when() string {
-	m := c.Moment
-	if m == nil {
-		return c.Date + ", commit and load not noted"
-	}
-	text := m.Began.UTC().Format("2006-01-02 15:04 UTC") + ", " + m.commit()
-	if m.Load >= 0 {
-		text += fmt.Sprintf(", load %.2f when it began", m.Load)
-	}
-	if m.Before > 0 {
-		text += fmt.Sprintf(", in the place of %d earlier of the same commit", m.Before)
-	}
-	if c.Quick {
-		text += ", quick: less or smaller than it says"
-	}
-	return text
+	return nil
 }
 
 func (m *Moment) commit() string {
@@ -236,32 +247,43 @@ func (m *Moment) commit() string {
 	case m.Commit == "":
 		return "commit not known"
 	case m.Dirty:
-		return "commit " + m.Commit + " with changes"
+		return m.Commit + " with changes"
 	}
-	return "commit " + m.Commit
+	return m.Commit
 }
 
-// Runs says which runs the figures are from.
+// Runs says of which commit the main figures are, on what, and where a measurement took the place of others of the same
+// commit. The file has the same of the other servers.
 func (r *Results) Runs() string {
-	type run struct{ began, commit, server string }
+	type run struct{ commit, machine, server string }
 	var all []run
 	workloads := make(map[run][]string)
-	for _, c := range slices.Concat(r.Comparisons, r.Also) {
-		at := run{c.Date, "commit not noted", c.Machine.Server()}
-		if c.Moment != nil {
-			at.began, at.commit = c.Moment.Run.UTC().Format("2006-01-02 15:04 UTC"), c.Moment.commit()
+	for _, c := range r.Comparisons {
+		at := run{c.Date + ", commit not noted", plainCPU.Replace(c.Machine.CPU), c.Machine.Server()}
+		name := c.Workload
+		if m := c.Moment; m != nil {
+			at.commit = m.commit()
+			if m.Before > 0 {
+				name += fmt.Sprintf(" (in the place of %d)", m.Before)
+			}
+		}
+		if c.Quick {
+			name += " (quick)"
 		}
 		if workloads[at] == nil {
 			all = append(all, at)
 		}
-		workloads[at] = append(workloads[at], c.Workload)
+		workloads[at] = append(workloads[at], name)
 	}
 	var b strings.Builder
 	for _, at := range all {
-		fmt.Fprintf(&b, "- %s, %s, %s: %s\n", at.began, at.commit, at.server, strings.Join(workloads[at], ", "))
+		fmt.Fprintf(&b, "- %s, %s, %s: %s\n", at.commit, at.machine, at.server, strings.Join(workloads[at], ", "))
 	}
 	return b.String()
 }
+
+// plainCPU leaves out of a processor's name what says nothing.
+var plainCPU = strings.NewReplacer("(R)", "", "(TM)", "", " Processor", "")
 
 // Contenders returns the table of the contenders, with versions and settings.
 func (r *Results) Contenders() string {

@@ -1,34 +1,45 @@
-// This file writes the page, and what else a reader of the figures gets.
+// This file writes the pages, and what else a reader of the figures gets.
 
 package report
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 )
 
-// Render writes the tables into performance.md in the folder out, and writes the charts beside the
-// figures. The page's own words stay as they are.
+// Render writes the summary into performance.md in the folder out, the other tables into performance/measurements.md,
+// and the charts beside that. The pages' own words stay as they are.
 func (r *Results) Render(out string) error {
-	path := filepath.Join(out, "performance.md")
+	folder := filepath.Join(out, "performance")
+	err := errors.Join(
+		fillFile(filepath.Join(out, "performance.md"), filled{"summary", r.Summary()}),
+		fillFile(filepath.Join(folder, "measurements.md"), filled{"verdicts", r.Verdicts()}, filled{"tables", r.Tables()},
+			filled{"contenders", r.Contenders()}, filled{"runs", r.Runs()}),
+	)
+	if err != nil {
+		return err
+	}
+	return r.Charts(folder)
+}
+
+// filled is a part of a page that the program writes.
+type filled struct{ name, text string }
+
+func fillFile(path string, parts ...filled) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	page := string(text)
-	for _, part := range []struct{ name, text string }{
-		{"summary", r.Summary()}, {"runs", r.Runs()}, {"verdicts", r.Verdicts()}, {"contenders", r.Contenders()}, {"tables", r.Tables()},
-	} {
+	for _, part := range parts {
 		if page, err = Fill(page, part.name, part.text); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-		return err
-	}
-	return r.Charts(filepath.Join(out, "performance"))
+	return os.WriteFile(path, []byte(page), 0o644)
 }
 
 // ThisMachine describes the machine that this program runs on, and the server that it uses.

@@ -2,6 +2,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/crew"
@@ -85,12 +87,13 @@ func Load(path string) (*Results, error) {
 	return r, nil
 }
 
-// Save writes the results.
+// Save writes the results, a line for each comparison.
 func (r *Results) Save(path string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
+	text = bytes.ReplaceAll(text, []byte(`{"workload":`), []byte("\n"+`{"workload":`))
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
@@ -151,7 +154,7 @@ func (r *Results) On(server string) *Results {
 
 // Add notes a round of one contender: its figures, or the reason why there are none.
 func (c *Comparison) Add(contender string, figures crew.Figures, err error) {
-	round := Round{Figures: figures}
+	round := Round{Figures: kept(figures)}
 	if err != nil {
 		round.Failed = err.Error()
 	}
@@ -160,6 +163,23 @@ func (c *Comparison) Add(contender string, figures crew.Figures, err error) {
 			c.Contenders[i].Rounds = append(c.Contenders[i].Rounds, round)
 		}
 	}
+}
+
+// kept returns the figures that the pages may show, with six digits. Where there are figures per operation, those per
+// second say nothing more.
+func kept(figures crew.Figures) crew.Figures {
+	all := make(crew.Figures, len(figures))
+	_, rated := figures[crew.ClientPerOp]
+	for name, v := range figures {
+		perSecond := name == crew.CommandsPerSecond || name == crew.ClientPerSecond || name == crew.ServerPerSecond
+		if name == crew.Samples || name == crew.BytesPerOp || rated && perSecond {
+			continue
+		}
+		if rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64); err == nil {
+			all[name] = rounded
+		}
+	}
+	return all
 }
 
 // Drop leaves a contender out.

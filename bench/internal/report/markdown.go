@@ -123,7 +123,6 @@ var titles = map[string]string{
 	crew.ConnectionsPerClient: "connections",
 	crew.MemoryPerOne:         "memory B",
 	crew.Seconds:              "until all, s",
-	crew.KeysLeft:             "keys left",
 	crew.ServerBytesLeft:      "server B",
 	crew.ClientBytesLeft:      "client B",
 	crew.KeysAfter6Days:       "keys after 6 days",

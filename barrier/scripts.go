@@ -4,6 +4,7 @@ import (
 	_ "embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
 // The scripts of the barrier. Each file opens with its contract.
@@ -24,10 +25,10 @@ var (
 	//go:embed lua/state.lua
 	stateSource string
 
-	enterScript   = conn.NewScript("barrier/enter", generationSource+enterSource)
-	lookScript    = conn.NewScript("barrier/look", generationSource+lookSource, conn.Always)
-	breakScript   = conn.NewScript("barrier/break", generationSource+breakSource, conn.Always)
-	releaseScript = conn.NewScript("barrier/release", generationSource+releaseSource, conn.Always)
+	enterScript   = conn.NewScript("barrier/enter", engine.UndoingSource(generationSource+enterSource))
+	lookScript    = conn.NewScript("barrier/look", engine.UndoingSource(generationSource+lookSource), conn.Always)
+	breakScript   = conn.NewScript("barrier/break", engine.UndoingSource(generationSource+breakSource), conn.Always)
+	releaseScript = conn.NewScript("barrier/release", engine.UndoingSource(generationSource+releaseSource), conn.Always)
 	renewScript   = conn.NewScript("barrier/renew", renewSource)
 	stateScript   = conn.NewScript("barrier/state", stateSource, conn.Always)
 )

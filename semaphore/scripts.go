@@ -58,9 +58,9 @@ var (
 	//go:embed lua/state.lua
 	stateSource string
 
-	leaseScript   = conn.NewScript("permits/lease", leaseSource)
+	leaseScript   = conn.NewScript("permits/lease", engine.UndoingSource(leaseSource))
 	renewScript   = conn.NewScript("permits/renew", renewSource)
-	releaseScript = conn.NewScript("permits/release", releaseSource, conn.Always)
+	releaseScript = conn.NewScript("permits/release", engine.UndoingSource(releaseSource), conn.Always)
 	updateScript  = conn.NewScript("permits/update", updateSource)
 	lookScript    = conn.NewScript("permits/look", lookSource, conn.Always)
 	stateScript   = conn.NewScript("permits/state", stateSource, conn.Always)

@@ -13,20 +13,10 @@
 -- party without a place, that is only remembered. While a party is in both, a call that is sent again
 -- is answered as before; one that comes late finds that its owner has left, and does nothing.
 --
--- This file uses now. All reads of both keys come before the first write.
+-- This file uses now, and failed.lua before it. All reads of both keys come before the first write.
 local ms = math.floor(now / 1000)
 local day = 24 * 3600 * 1000
 
-local function text(n)
-  return string.format('%.0f', n)
-end
--- failed returns the reply of a pcall if it is an error, which then names the command. Few servers do.
-local function failed(command, reply)
-  if type(reply) == 'table' and reply.err then
-    reply.err = reply.err .. " ('" .. command .. "')"
-    return reply
-  end
-end
 
 local found = redis.call('HMGET', KEYS[1], 'generation', 'state', 'parties', 'arrived', 'since', 'broken',
   'tripped')

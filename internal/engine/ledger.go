@@ -27,15 +27,21 @@ const (
 )
 
 var (
+	//go:embed lua/failed.lua
+	failedSource string
 	//go:embed lua/number.lua
 	numberSource string
 	//go:embed lua/once.lua
 	onceSource string
 )
 
-// NumberSource returns the source of a script about a whole number: number.lua, whose header says
-// what a body finds, and then body.
-func NumberSource(body string) string { return numberSource + body }
+// NumberSource returns the source of a script about a whole number: failed.lua, number.lua, whose
+// header says what a body finds, and then body.
+func NumberSource(body string) string { return UndoingSource(numberSource + body) }
+
+// UndoingSource returns the source of a script that undoes what it has done when a later command is refused:
+// failed.lua and then body.
+func UndoingSource(body string) string { return failedSource + body }
 
 // OnceSource returns the source of a script about a whole number that counts a call once:
 // number.lua, once.lua and then body.

@@ -165,12 +165,12 @@ func (l *Lines) timer(d time.Duration) *time.Timer {
 }
 
 // step is what the head does when it was woken. over says that it has the thing. Else the head need
-// not ask again during the pause, or its wait ends with the error.
-func (l *Lines) step(ctx context.Context, me *waiter, woke waking) (over bool, pause pause, err error) {
+// not ask again before the next pause is over, or its wait ends with the error.
+func (l *Lines) step(ctx context.Context, me *waiter, woke waking) (over bool, next pause, err error) {
 	if l.handed(me, woke.message) {
 		l.client.Telemetry.Woken(me.want.Kind, woke.by)
 		l.afterGrant(me, time.Until(me.outcome.Handed.Until))
-		return true, pause, nil
+		return true, next, nil
 	}
 	if rest := me.policy().rest(l, me, woke); rest.length > 0 {
 		return false, rest, nil
@@ -181,12 +181,12 @@ func (l *Lines) step(ctx context.Context, me *waiter, woke waking) (over bool, p
 		if errors.As(err, new(forAll)) {
 			l.endAll(me.line, err)
 		}
-		return false, pause, err
+		return false, next, err
 	case passed:
-		return true, pause, nil
+		return true, next, nil
 	case answer.Granted:
 		l.afterGrant(me, answer.Lasts)
-		return true, pause, nil
+		return true, next, nil
 	default:
 		return false, l.pauseFor(answer.Held), nil
 	}

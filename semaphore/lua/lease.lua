@@ -14,17 +14,6 @@
 --         {-1, time}                     late: nothing was done
 --         the error NOPERMITS            there are fewer in all, or the semaphore was never set
 
-local function text(n)
-  return string.format('%.0f', n)
-end
--- failed returns the reply of a pcall if it is an error, which then names the command. Few servers do.
-local function failed(command, reply)
-  if type(reply) == 'table' and reply.err then
-    reply.err = reply.err .. " ('" .. command .. "')"
-    return reply
-  end
-end
-
 local ms = math.floor(now / 1000)
 local expiry = ms + tonumber(ARGV[2])
 local ids, ends, mine, live = {}, {}, {}, 0

@@ -44,17 +44,15 @@ end
 -- ZREM comes first: Redis allows it when memory is short, and after a first write it allows INCRBY
 -- too.
 for i = 1, #ids do
-  local reply = redis.pcall('ZREM', KEYS[2], ids[i])
-  if type(reply) == 'table' then
-    reply.err = reply.err .. " ('ZREM')"
-    return undo(i - 1, reply)
+  local failure = failed('ZREM', redis.pcall('ZREM', KEYS[2], ids[i]))
+  if failure then
+    return undo(i - 1, failure)
   end
 end
 if value then
-  local reply = redis.pcall('INCRBY', KEYS[1], #ids)
-  if type(reply) == 'table' then
-    reply.err = reply.err .. " ('INCRBY')"
-    return undo(#ids, reply)
+  local failure = failed('INCRBY', redis.pcall('INCRBY', KEYS[1], #ids))
+  if failure then
+    return undo(#ids, failure)
   end
   local free = tonumber(value) + #ids
   if free > 0 then

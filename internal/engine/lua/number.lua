@@ -6,23 +6,10 @@
 -- Returns the error WRONGTYPE if KEYS[1] holds anything else.
 --
 -- The scripts after it use value and number, which are what KEYS[1] holds: value is false if it is
--- not there, and number is 0 then; text() and failed().
+-- not there, and number is 0 then; and what failed.lua, before it, defines.
 local value = redis.call('GET', KEYS[1])
 if value and not string.match(value, '^%-?%d+$') then
   return redis.error_reply('WRONGTYPE the key holds no whole number')
 end
 local number = tonumber(value or 0)
-
--- text formats a number so that Redis can read it.
-local function text(n)
-  return string.format('%.0f', n)
-end
-
--- failed returns the reply of a pcall if it is an error, which then names the command. Few servers do.
-local function failed(command, reply)
-  if type(reply) == 'table' and reply.err then
-    reply.err = reply.err .. " ('" .. command .. "')"
-    return reply
-  end
-end
 

@@ -25,7 +25,7 @@ func TestEachSuitePassesInBundles(t *testing.T) {
 	for _, pkg := range inBundles {
 		t.Run(pkg, func(t *testing.T) {
 			began := time.Now()
-			out, err := run(t, 14*time.Minute, long, pkg, []string{"Test.*"}, always.plant(t))
+			out, err := runAlone(t, 14*time.Minute, long, always, pkg, []string{"Test.*"})
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

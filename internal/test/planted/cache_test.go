@@ -30,18 +30,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// goCommand returns a go command that works on the module and will compile the package. Until the
-// test ends, what it compiles is kept in a folder of the test.
-func goCommand(ctx context.Context, t *testing.T, pkg string, args ...string) *exec.Cmd {
+// goCommand returns a go command that works on the module. Until the test ends, what it compiles is kept in a folder
+// of the test.
+func goCommand(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	once, _ := warm.LoadOrStore(pkg, sync.OnceValues(func() ([]byte, error) {
-		cmd := exec.Command("go", append(append([]string{"test"}, quickBuild...), "-run=^$", "./"+pkg)...)
-		cmd.Dir = root
-		return cmd.CombinedOutput()
-	}))
-	if out, err := once.(func() ([]byte, error))(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -52,14 +44,27 @@ func goCommand(ctx context.Context, t *testing.T, pkg string, args ...string) *e
 	return cmd
 }
 
+// warmUp puts the package into the user's cache without any bug, once.
+func warmUp(t *testing.T, pkg string) {
+	t.Helper()
+	once, _ := warm.LoadOrStore(pkg, sync.OnceValues(func() ([]byte, error) {
+		cmd := exec.Command("go", append(append([]string{"test"}, quickBuild...), "-run=^$", "./"+pkg)...)
+		cmd.Dir = root
+		return cmd.CombinedOutput()
+	}))
+	if out, err := once.(func() ([]byte, error))(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// warm has, by package, what warmUp does once.
+var warm sync.Map
+
 // quickBuild are the flags of what is compiled: a bug costs less than half of the time if its packages
 // are not optimized and have nothing for a debugger.
 var quickBuild = []string{
 	"-vet=off", "-gcflags=github.com/holdfast-go/holdfast/...=-N -l -dwarf=false", "-ldflags=-s -w",
 }
-
-// warm has, by package, what puts the package into the user's cache without any bug.
-var warm sync.Map
 
 // userCache returns the folder of the user's build cache.
 var userCache = sync.OnceValue(func() string {

@@ -2,8 +2,11 @@
 // one at a time, and demands that the tests which are there for each fail.
 //
 // A bug is a small patch of one declaration, written down as data: bugs_test.go has them
-// all. None of them touches the checkout: the go command is given the patched copy
-// by -overlay, which it follows for embedded scripts as well.
+// all. None of them touches the checkout: the go command is given patched copies
+// by -overlay. All bugs are in one build, each behind a switch that the environment turns
+// (switch_test.go), so that a bug costs a run of the tests that must catch it and no build.
+// A bug that cannot stand beside what it replaces, such as one in a constant, has a build
+// of its own.
 //
 //	go test ./internal/test/planted                   each patch still fits
 //	go test ./internal/test/planted -planted=quick    a sample is planted

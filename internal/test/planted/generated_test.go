@@ -41,7 +41,7 @@ func TestAGeneratorFindsTheBug(t *testing.T) {
 		t.Run(g.bug, func(t *testing.T) {
 			b := called(t, g.bug)
 			began := time.Now()
-			out, err := run(t, 14*time.Minute, long, g.by.pkg, []string{g.by.test}, b.plant(t), g.by.flags...)
+			out, err := runAlone(t, 14*time.Minute, long, b, g.by.pkg, []string{g.by.test}, g.by.flags...)
 			if err == nil || !strings.Contains(out, "--- FAIL: "+g.by.test) {
 				t.Fatalf("%s passes with it: %v\n%s", g.by.test, err, out)
 			}

@@ -58,6 +58,8 @@ func edited(text string, edits []edit) string {
 type declaration struct {
 	file     string // its path in the module
 	from, to int
+	body     struct{ from, to int } // of a function of Go, with its brackets
+	results  string                 // what that function returns, as it is written there
 }
 
 // find returns the declaration that a bug names.
@@ -79,13 +81,13 @@ func findInScript(t *testing.T, file, function string) declaration {
 	t.Helper()
 	source := read(t, filepath.Join(root, file))
 	if function == "" {
-		return declaration{file, 0, len(source)}
+		return declaration{file: file, to: len(source)}
 	}
 	at := regexp.MustCompile(`(?ms)^local function ` + function + `\(.*?^end$`).FindStringIndex(source)
 	if at == nil {
 		t.Fatalf("%s has no function %s", file, function)
 	}
-	return declaration{file, at[0], at[1]}
+	return declaration{file: file, from: at[0], to: at[1]}
 }
 
 // declared has the declarations of each package that was asked for, by name.
@@ -108,9 +110,17 @@ func declarationsOf(t *testing.T, dir string) map[string]declaration {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, node := range namesIn(file) {
-			from, to := fset.Position(node.Pos()).Offset, fset.Position(node.End()).Offset
-			declared[dir][name] = declaration{filepath.Join(dir, filepath.Base(fset.File(file.Pos()).Name())), from, to}
+		source := read(t, filepath.Join(root, dir, name))
+		at := func(pos token.Pos) int { return fset.Position(pos).Offset }
+		for declares, node := range namesIn(file) {
+			d := declaration{file: filepath.Join(dir, name), from: at(node.Pos()), to: at(node.End())}
+			if f, ok := node.(*ast.FuncDecl); ok && f.Body != nil {
+				d.body.from, d.body.to = at(f.Body.Pos()), at(f.Body.End())
+				if f.Type.Results != nil {
+					d.results = source[at(f.Type.Results.Pos()):at(f.Type.Results.End())]
+				}
+			}
+			declared[dir][declares] = d
 		}
 	}
 	return declared[dir]

@@ -3,16 +3,15 @@
 package planted
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ import (
 const root = "../../.."
 
 var (
-	planted = flag.String("planted", "none", "which bugs to plant: none, virtual, all; quick: half of a sample, by HOLDFAST_TURN; torture, generated: those that the torture, and generated scenarios, must see; bundled: none, but each call goes out in a bundle")
+	planted = flag.String("planted", "none", "which bugs to plant: none, virtual, all; quick: a sample; torture, generated: those that the torture, and generated scenarios, must see; bundled: none, but each call goes out in a bundle")
 	in      = flag.String("in", "", "only the bugs that tests of these packages catch: their folders, separated by commas")
 )
 
@@ -38,31 +37,32 @@ func chosen(t *testing.T) []bug {
 	default:
 		t.Fatalf("-planted=%s: want none, quick, virtual, all, torture, generated or bundled", *planted)
 	}
-	sampled, turn := 0, os.Getenv("HOLDFAST_TURN")
-	n, err := strconv.Atoi(cmp.Or(turn, "0"))
-	if err != nil {
-		t.Fatalf("HOLDFAST_TURN=%s: %v", turn, err)
-	}
 	return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool {
-		if b.quick {
-			sampled++
-		}
-		return *planted == "quick" && (!b.quick || turn != "" && sampled%2 != n%2) ||
+		return *planted == "quick" && !b.quick ||
 			*planted == "virtual" && b.step != virtual ||
 			*in != "" && !slices.Contains(strings.Split(*in, ","), b.pkg())
 	})
 }
 
-// Each bug is caught by the tests that are there for it, in their step.
+// Each bug is caught by the tests that are there for it, in their step. Without it they pass.
 func TestEachPlantedBugIsCaught(t *testing.T) {
-	for _, b := range chosen(t) {
+	all := chosen(t)
+	together := slices.DeleteFunc(slices.Clone(all), func(b bug) bool { return !b.canSwitch(t) })
+	build := switches(t, together)
+	if *planted != "quick" { // the gate has just run them without a bug
+		passWithoutABug(t, build, together)
+	}
+	for _, b := range all {
 		t.Run(b.name, func(t *testing.T) {
-			files := b.plant(t)
+			run := build.run
+			if !b.canSwitch(t) {
+				run = runAlone
+			}
 			if b.step == virtual {
 				t.Parallel()
 			}
 			began := time.Now()
-			out, err := run(t, 5*time.Minute, b.step, b.pkg(), b.tests(), files)
+			out, err := run(t, 5*time.Minute, b.step, b, b.pkg(), b.tests())
 			if err == nil {
 				t.Fatalf("%s: %v pass with it, %s", b.at, b.tests(), b.step)
 			}
@@ -78,62 +78,56 @@ func TestEachPlantedBugIsCaught(t *testing.T) {
 	}
 }
 
-// The same tests pass if an overlay adds only a comment to each of the same files. So it is the
-// bugs that the tests catch.
-func TestAnOverlayWithoutABugIsNotCaught(t *testing.T) {
-	if *planted == "quick" {
-		t.Skip("the gate has just run them without a bug: -planted=virtual or -planted=all")
-	}
+// passWithoutABug runs the same tests with every bug switched off.
+func passWithoutABug(t *testing.T, build switched, bugs []bug) {
+	t.Helper()
 	type suite struct {
 		pkg  string
 		step step
 	}
 	tests := make(map[suite][]string)
-	files := make(map[suite]map[string]string)
-	for _, b := range chosen(t) {
-		s, file := suite{b.pkg(), b.step}, find(t, b.at).file
+	for _, b := range bugs {
+		s := suite{b.pkg(), b.step}
 		tests[s] = append(tests[s], b.tests()...)
-		if files[s] == nil {
-			files[s] = make(map[string]string)
-		}
-		files[s][file] = read(t, filepath.Join(root, file)) + comment(file)
 	}
 	for s := range tests {
-		t.Run(s.pkg+", "+s.step.String(), func(t *testing.T) {
-			if out, err := run(t, 5*time.Minute, s.step, s.pkg, tests[s], files[s]); err != nil {
+		t.Run("none, "+s.pkg+", "+s.step.String(), func(t *testing.T) {
+			if out, err := build.run(t, 5*time.Minute, s.step, bug{}, s.pkg, tests[s]); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}
 }
 
-// comment returns a comment in the language of the file.
-func comment(file string) string {
-	if filepath.Ext(file) == ".lua" {
-		return "\n-- harmless\n"
-	}
-	return "\n// harmless\n"
-}
-
-// run runs some tests of a package in their step for at most patience, with files of the module
-// replaced by other texts. flags are the flags of the tests.
-func run(t *testing.T, patience time.Duration, step step, pkg string, tests []string, files map[string]string, flags ...string) (output string, err error) {
+// runAlone runs some tests of a package in their step for at most patience, in a build that has only this bug. flags
+// are the flags of the tests.
+func runAlone(t *testing.T, patience time.Duration, step step, b bug, pkg string, tests []string, flags ...string) (output string, err error) {
 	t.Helper()
-	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
+	replaced := overlay(t, b.plant(t))
+	warmUp(t, pkg)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	replaced := overlay(t, files)
 	args := slices.Concat([]string{"test"}, quickBuild, []string{
-		"-count=1", "-timeout=" + patience.String(),
-		"-overlay=" + replaced, "-run=^(" + strings.Join(tests, "|") + ")$", "./" + pkg,
+		"-count=1", "-timeout=" + patience.String(), "-overlay=" + replaced, "-run=" + pattern(tests), "./" + pkg,
 	}, flags)
-	cmd := goCommand(ctx, t, pkg, args...)
+	cmd := goCommand(ctx, t, args...)
+	cmd.Env = append(cmd.Env, doctest.EnvOverlay+"="+replaced)
+	return outputOf(t, cmd, step)
+}
+
+// pattern returns the pattern of these tests.
+func pattern(tests []string) string {
+	return "^(" + strings.Join(slices.Compact(slices.Sorted(slices.Values(tests))), "|") + ")$"
+}
+
+// outputOf runs tests in their step, and returns what they print.
+func outputOf(t *testing.T, cmd *exec.Cmd, step step) (string, error) {
+	t.Helper()
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(cmd.Env, step.environment()...)
-	cmd.Env = append(cmd.Env, doctest.EnvOverlay+"="+replaced)
 	out, err := cmd.CombinedOutput()
-	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
-		t.Fatalf("%s: %v\n%s", pkg, err, text)
+	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "no tests to run") {
+		t.Fatalf("%s: %v\n%s", cmd, err, text)
 	}
 	return string(out), err
 }

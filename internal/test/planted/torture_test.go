@@ -78,7 +78,8 @@ func torture(t *testing.T, args, faults string, files map[string]string) (output
 	if faults != "" {
 		line = append(line, "-faults", faults)
 	}
-	out, err := goCommand(ctx, t, "cmd/holdfast-torture", line...).CombinedOutput()
+	warmUp(t, "cmd/holdfast-torture")
+	out, err := goCommand(ctx, t, line...).CombinedOutput()
 	if !strings.Contains(string(out), "# Torture: ") {
 		t.Fatalf("it has not run: %v\n%s", err, out)
 	}

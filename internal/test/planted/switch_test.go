@@ -1,0 +1,192 @@
+// All bugs in one build: each stands beside what it replaces, and a variable of the environment names the one that
+// is switched on. So a bug costs a run of its tests, and no build.
+
+package planted
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+)
+
+// envBug names the bug that is switched on.
+const envBug = "HOLDFAST_PLANTED"
+
+// switched is a build of the tests with every bug that can be switched.
+type switched struct {
+	overlay  string // the go command's list of replaced files
+	binaries string // a folder with the test binary of each package, by the path of its folder
+}
+
+// binary returns the test binary of a package.
+func (s switched) binary(pkg string) string {
+	dir, err := filepath.Abs(filepath.Join(root, pkg))
+	if err != nil {
+		panic(err)
+	}
+	return filepath.Join(s.binaries, strings.ReplaceAll(dir, string(filepath.Separator), "+"))
+}
+
+// switches returns the build for these bugs.
+func switches(t *testing.T, bugs []bug) switched {
+	t.Helper()
+	dir := t.TempDir()
+	s := switched{overlay: overlay(t, withSwitches(t, bugs)), binaries: dir}
+	keep := filepath.Join(t.TempDir(), "keep")
+	script := "#!/bin/sh\nln -f \"$1\" '" + dir + "'/\"$(pwd | tr / +)\"\n"
+	if err := os.WriteFile(keep, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	args := slices.Concat([]string{"test"}, quickBuild, []string{"-count=1", "-overlay=" + s.overlay, "-exec=" + keep})
+	pkgs := make(map[string]bool)
+	for _, b := range bugs {
+		if !pkgs[b.pkg()] {
+			pkgs[b.pkg()] = true
+			args = append(args, "./"+b.pkg())
+		}
+	}
+	if out, err := goCommand(t.Context(), t, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return s
+}
+
+// run runs some tests of a package in their step for at most patience, with this bug switched on.
+func (s switched) run(t *testing.T, patience time.Duration, step step, b bug, pkg string, tests []string, flags ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	args := []string{"-test.paniconexit0", "-test.timeout=" + patience.String(), "-test.run=" + pattern(tests)}
+	cmd := exec.CommandContext(ctx, s.binary(pkg), append(args, flags...)...)
+	cmd.Dir = filepath.Join(root, pkg)
+	cmd.Env = append(os.Environ(), envBug+"="+b.name, doctest.EnvOverlay+"="+s.overlay)
+	return outputOf(t, cmd, step)
+}
+
+// withSwitches returns the files that have these bugs, each behind its switch, and a file with the switch itself for
+// each of their packages.
+func withSwitches(t *testing.T, bugs []bug) map[string]string {
+	t.Helper()
+	edits := make(map[string][]edit)          // by file
+	texts := make(map[string]map[string]text) // by package: the scripts, by the name of their variable
+	for _, b := range bugs {
+		e, d := b.edit(t), find(t, b.at)
+		dir := filepath.Dir(e.file)
+		if filepath.Ext(e.file) == ".lua" {
+			v := embedded(t, e.file)
+			dir = filepath.Dir(v.file)
+			if texts[dir] == nil {
+				texts[dir] = make(map[string]text)
+			}
+			if texts[dir][v.name] == nil {
+				texts[dir][v.name] = make(text)
+				edits[v.file] = append(edits[v.file], edit{v.file, v.from, v.to, "original_" + v.name})
+			}
+			texts[dir][v.name][b.name] = edited(read(t, filepath.Join(root, e.file)), []edit{e})
+			continue
+		}
+		if texts[dir] == nil {
+			texts[dir] = make(map[string]text)
+		}
+		source := read(t, filepath.Join(root, e.file))
+		body := source[d.body.from:e.from] + e.text + source[e.to:d.body.to]
+		run := "func() " + body + "(); return"
+		if d.results != "" {
+			run = "return func() " + d.results + " " + body + "()"
+		}
+		guard := fmt.Sprintf("\nif plantedBug == %q { %s }\n", b.name, run)
+		edits[e.file] = append(edits[e.file], edit{e.file, d.body.from + 1, d.body.from + 1, guard})
+	}
+	files := make(map[string]string)
+	for file, all := range edits {
+		files[file] = edited(read(t, filepath.Join(root, file)), all)
+	}
+	for dir, scripts := range texts {
+		files[filepath.Join(dir, "planted_switch.go")] = switchOf(t, dir, scripts)
+	}
+	return files
+}
+
+// text is a script in place of another, by the name of the bug.
+type text map[string]string
+
+// switchOf returns the file of a package that says which bug is switched on.
+func switchOf(t *testing.T, dir string, scripts map[string]text) string {
+	t.Helper()
+	pkg, err := build.ImportDir(filepath.Join(root, dir), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "package %s\n\nimport \"os\"\n\nvar plantedBug = os.Getenv(%q)\n", pkg.Name, envBug)
+	for name, bugs := range scripts {
+		fmt.Fprintf(&s, "\nvar %s = func() string {\n\tswitch plantedBug {\n", name)
+		for bug, text := range bugs {
+			fmt.Fprintf(&s, "\tcase %q:\n\t\treturn %s\n", bug, strconv.Quote(text))
+		}
+		fmt.Fprintf(&s, "\t}\n\treturn original_%s\n}()\n", name)
+	}
+	return s.String()
+}
+
+// variable is the name of a Go variable where it is declared.
+type variable struct {
+	name     string
+	file     string // its path in the module
+	from, to int
+}
+
+// embedded returns the variable that a script is embedded in. Its name is "" if there is none for this script alone.
+func embedded(t *testing.T, script string) variable {
+	t.Helper()
+	dir, name := filepath.Split(script)
+	if filepath.Base(dir) == "lua" {
+		dir, name = filepath.Dir(filepath.Clean(dir)), "lua/"+name
+	}
+	pkg, err := build.ImportDir(filepath.Join(root, dir), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range pkg.GoFiles {
+		fset := token.NewFileSet()
+		syntax, err := parser.ParseFile(fset, filepath.Join(root, dir, file), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for spec := range ast.Preorder(syntax) {
+			v, ok := spec.(*ast.ValueSpec)
+			if ok && v.Doc != nil && slices.ContainsFunc(v.Doc.List, func(c *ast.Comment) bool { return c.Text == "//go:embed "+name }) {
+				id := v.Names[0]
+				return variable{id.Name, filepath.Join(dir, file), fset.Position(id.Pos()).Offset, fset.Position(id.End()).Offset}
+			}
+		}
+	}
+	return variable{}
+}
+
+// canSwitch reports whether the bug can stand beside what it replaces: it is in the body of a function, or in a script
+// that has a variable of its own; and its tests do not read the source.
+func (b bug) canSwitch(t *testing.T) bool {
+	t.Helper()
+	if b.pkg() == "internal/test/repo" {
+		return false
+	}
+	e, d := b.edit(t), find(t, b.at)
+	if filepath.Ext(e.file) == ".lua" {
+		return embedded(t, e.file).name != ""
+	}
+	return d.body.from < e.from && e.to < d.body.to
+}

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/rights"
-	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/quorum"
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
@@ -132,7 +132,7 @@ func (c *Client) checkIdentity(ctx context.Context) []Finding {
 func (c *Client) checkQuorum(ctx context.Context, servers []string) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	n, err := multilock.ProbeMarker(ctx, c.engine)
+	n, err := quorum.ProbeMarker(ctx, c.engine)
 	if err != nil || n == 0 || n%2 == 1 && n > 1 || len(servers) != 1 {
 		return nil
 	}
@@ -298,7 +298,7 @@ func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.Fai
 			all = append(all, tried{need.Kind, channels, c.probeChannelsOf(ctx, rdb, server, sharded, need)})
 		}
 	}
-	_, err = multilock.ProbeMarker(ctx, c.engine)
+	_, err = quorum.ProbeMarker(ctx, c.engine)
 	return append(all, tried{"quorum", "read the marker beside", err}), nil
 }
 

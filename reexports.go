@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/quorum"
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
 	"github.com/holdfast-go/holdfast/semaphore"
@@ -58,10 +59,10 @@ type (
 	MultiLock = multilock.MultiLock
 	// MultiLease is a lease on all locks of a MultiLock: multilock.Lease.
 	MultiLease = multilock.Lease
-	// Quorum is one lock on a majority of independent servers: multilock.Quorum.
-	Quorum = multilock.Quorum
-	// QuorumLease is a lease on a Quorum: multilock.QuorumLease.
-	QuorumLease = multilock.QuorumLease
+	// Quorum is one lock on a majority of independent servers: quorum.Quorum.
+	Quorum = quorum.Quorum
+	// QuorumLease is a lease on a Quorum: quorum.Lease.
+	QuorumLease = quorum.Lease
 )
 
 // The errors, one for each fact. Compare with errors.Is. Package lease documents each.

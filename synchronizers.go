@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/quorum"
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
 	"github.com/holdfast-go/holdfast/semaphore"
@@ -181,17 +182,17 @@ func NewQuorum(name string, clients []*Client, options ...LeaseOption) *Quorum {
 // the longest lease that any caller takes on any of the locks. name appears only in errors and
 // spans.
 func NewQuorumOf(name string, clients []*Client, longest time.Duration, member func(c *Client) Locker) *Quorum {
-	members := make([]multilock.Member, 0, len(clients))
+	members := make([]quorum.Member, 0, len(clients))
 	for i, c := range clients {
 		switch {
 		case c == nil:
 			none := engine.Broken(fmt.Errorf("Client %d is nil: %w", i, errs.BadArgument))
-			members = append(members, multilock.Member{Engine: none})
+			members = append(members, quorum.Member{Engine: none})
 		case c.engine.Broken() != nil:
-			members = append(members, multilock.Member{Engine: c.engine})
+			members = append(members, quorum.Member{Engine: c.engine})
 		default:
-			members = append(members, multilock.Member{Engine: c.engine, Locker: member(c)})
+			members = append(members, quorum.Member{Engine: c.engine, Locker: member(c)})
 		}
 	}
-	return multilock.NewQuorum(name, members, longest)
+	return quorum.New(name, members, longest)
 }

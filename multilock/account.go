@@ -3,10 +3,7 @@
 package multilock
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -85,35 +82,4 @@ func (a *account) close(err error) time.Duration {
 		return time.Since(a.granted)
 	}
 	return telemetry.StillHeld
-}
-
-// nameOf returns the name of the whole: the names of its members, in the order of locking.
-func nameOf(members []member) string {
-	names := make([]string, len(members))
-	for i, one := range members {
-		names[i], _, _ = strings.Cut(one.place, "\x00")
-		if named, ok := one.locker.(interface{ Name() string }); ok {
-			names[i] = named.Name()
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// identify returns a text that is equal for values that are the same locks. It may be equal for those
-// of other Clients too: see LeaseFrom.
-func identify(members []member) string {
-	var id strings.Builder
-	for _, one := range members {
-		// The two sides of one lock differ only by their type.
-		fmt.Fprintf(&id, "%T %q ", one.locker, one.place)
-	}
-	return id.String()
-}
-
-// outer returns the live Lease on these locks that ctx carries, or nil.
-func (m *MultiLock) outer(ctx context.Context) *Lease {
-	if l, found := m.LeaseFrom(ctx); found && l.Err() == nil {
-		return l
-	}
-	return nil
 }

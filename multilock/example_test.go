@@ -12,20 +12,6 @@ import (
 // newClients stands for the Clients that two of your processes have.
 var newClients = clienttest.Embedded
 
-// servers returns Clients of n independent servers.
-func servers(n int) (clients []*holdfast.Client, done func()) {
-	var all []func()
-	for range n {
-		client, _, closeServer := newClients()
-		clients, all = append(clients, client), append(all, closeServer)
-	}
-	return clients, func() {
-		for _, closeServer := range all {
-			closeServer()
-		}
-	}
-}
-
 // A transfer needs both accounts. Two that name them in opposite orders do not wait for each other in a circle.
 func ExampleMultiLock_Lock() {
 	client, other, done := newClients()
@@ -46,25 +32,6 @@ func ExampleMultiLock_Lock() {
 	// Output:
 	// tokens: 2
 	// busy: true
-	// <nil>
-}
-
-// One lock on three servers, which is held while two of them vouch for it.
-func ExampleQuorum_Lock() {
-	clients, done := servers(3)
-	defer done()
-	ctx := context.Background()
-
-	q := holdfast.NewQuorum("orders:42", clients)
-	l, err := q.Lock(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("held by a majority:", len(l.Tokens()) >= 2, "one token:", l.Token() > 0)
-	fmt.Println(l.Release(ctx))
-	// Output:
-	// held by a majority: true one token: true
 	// <nil>
 }
 
@@ -104,26 +71,4 @@ func ExampleLease_Tokens() {
 	tokens := l.Tokens() // in the order in which the locks were given
 	fmt.Println("of account:8:", tokens[0] > 0, "of account:7:", tokens[1] > 0)
 	// Output: of account:8: true of account:7: true
-}
-
-// A quorum has one token: the greatest of its servers'.
-func ExampleQuorumLease_Token() {
-	clients, done := servers(3)
-	defer done()
-	ctx := context.Background()
-	q := holdfast.NewQuorum("orders:42", clients)
-	var last int64
-	for range 3 {
-		l, err := q.Lock(ctx)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println("greater:", l.Token() > last, l.Release(ctx))
-		last = l.Token()
-	}
-	// Output:
-	// greater: true <nil>
-	// greater: true <nil>
-	// greater: true <nil>
 }

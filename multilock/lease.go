@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -28,6 +29,12 @@ type Lease struct {
 	done    chan struct{}
 	told    sync.Once // closes done
 }
+
+// none is the lease that a failed Lock returns. A nil or zero Lease does what its methods do.
+var none *lease.Lease
+
+// absent reports whether l is nil or the zero Lease.
+func (l *Lease) absent() bool { return l == nil || l.account == nil }
 
 // begin makes the Lease of the locks that were taken, which are in the order of m.members. If outer
 // was re-entered, the Lease joins its hold.
@@ -68,7 +75,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	for _, one := range l.leases {
 		parent = one.Context(parent)
 	}
-	return carry(parent, l.account.identity, l)
+	return hold.CarryWhole(parent, l.account.identity, l)
 }
 
 // Done returns a channel that is closed when the lease has ended, however it ended, and its
@@ -162,5 +169,5 @@ func (l *Lease) releaseAll(ctx context.Context) error {
 	if failed == nil {
 		return nil
 	}
-	return errs.Wrap(fmt.Sprintf("release all of %d", len(l.leases)), inOneLine(failed))
+	return errs.Wrap(fmt.Sprintf("release all of %d", len(l.leases)), errs.InOneLine(failed))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redises"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -20,16 +21,22 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
+// lockAll locks several locks.
+func lockAll(w *redises.World, m *multilock.MultiLock, ctx context.Context) *multilock.Lease {
+	w.T.Helper()
+	return redises.Locked(w, ctx, m.Lock)
+}
+
 func TestMultiLock(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *redises) {
-		p := w.process()
-		b, a := p.clients[1].Mutex("b"), p.clients[0].Mutex("a")
-		m := holdfast.NewMultiLock(b, a, p.clients[0].FairMutex("f"), p.clients[0].RWMutex("rw").RLocker())
-		l := w.all(m, t.Context())
+	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
+		p := w.Process()
+		b, a := p.Clients[1].Mutex("b"), p.Clients[0].Mutex("a")
+		m := holdfast.NewMultiLock(b, a, p.Clients[0].FairMutex("f"), p.Clients[0].RWMutex("rw").RLocker())
+		l := lockAll(w, m, t.Context())
 		ctx := l.Context(t.Context())
-		wantLive(t, l, ctx)
+		redises.WantLive(t, l, ctx)
 		for i, key := range []string{"a", "b", "f", "rw"} {
-			if !w.servers[i%2].Exists(key) && !w.servers[0].Exists(key) {
+			if !w.Servers[i%2].Exists(key) && !w.Servers[0].Exists(key) {
 				t.Errorf("%s is not held", key)
 			}
 		}
@@ -42,7 +49,7 @@ func TestMultiLock(t *testing.T) {
 		_, err := m.TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBusy)
 
-		inner := w.all(m, ctx)
+		inner := lockAll(w, m, ctx)
 		if !slices.Equal(inner.Tokens(), l.Tokens()) {
 			t.Errorf("re-entered with the tokens %d, had %d", inner.Tokens(), l.Tokens())
 		}
@@ -50,38 +57,25 @@ func TestMultiLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		release(t, one, inner)
-		wantLive(t, l, ctx)
+		redises.Release(t, one, inner)
+		redises.WantLive(t, l, ctx)
 		time.Sleep(100 * time.Second) // all four locks are renewed
-		wantLive(t, l, ctx)
-		release(t, l)
-		wantEnded(t, l, ctx, holdfast.ErrReleased)
+		redises.WantLive(t, l, ctx)
+		redises.Release(t, l)
+		redises.WantEnded(t, l, ctx, holdfast.ErrReleased)
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
 	})
 }
 
-// wantName returns hooks that fail the test if they get another name than want.
-func wantName(t *testing.T, want string) []holdfast.DoOption {
-	seen := func(hook, name string) {
-		if name != want {
-			t.Errorf("%s hook of %q, want %q", hook, name, want)
-		}
-	}
-	return []holdfast.DoOption{
-		holdfast.OnAcquire(func(_ context.Context, held holdfast.Handle) { seen("acquire", held.Name()) }),
-		holdfast.OnExit(func(_ context.Context, held holdfast.Handle, _ error) { seen("exit", held.Name()) }),
-	}
-}
-
 func TestMultiLock_Do(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *redises) {
-		c := w.process().clients[0]
+	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+		c := w.Process().Clients[0]
 		m := holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b"))
 		ran := false
 		err := holdfast.Do(t.Context(), m, func(ctx context.Context) error {
 			ran = true
 			return holdfast.Do(ctx, m, func(context.Context) error { return nil })
-		}, wantName(t, "a, b")...)
+		}, redises.WantName(t, "a, b")...)
 		if err != nil || !ran {
 			t.Errorf("%v, ran %v", err, ran)
 		}
@@ -116,11 +110,11 @@ func TestMultiLock_LeavesNothing(t *testing.T) {
 		"one is over when all are held": {[]holdfast.LeaseOption{holdfast.Fixed(200 * time.Millisecond)}, false, false, 300 * time.Millisecond, []error{holdfast.ErrLost}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			play(t, 1, func(t *testing.T, w *redises) {
-				c, other := w.process().clients[0], w.process().clients[0]
+			redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+				c, other := w.Process().Clients[0], w.Process().Clients[0]
 				var taken *holdfast.Lease
 				if tc.busy {
-					taken = w.grab(other.Mutex("b"))
+					taken = w.Lock(other.Mutex("b"))
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 				defer cancel()
@@ -131,10 +125,10 @@ func TestMultiLock_LeavesNothing(t *testing.T) {
 				}
 				_, err := lock(ctx)
 				world.WantErr(t, err, tc.errs...)
-				world.Within(t, "it failed", w.now(), tc.at, tc.at+10*time.Millisecond)
+				world.Within(t, "it failed", w.Now(), tc.at, tc.at+10*time.Millisecond)
 				synctest.Wait()
-				if w.servers[0].Exists("a") || w.servers[0].Exists("a2") || w.servers[0].Exists("b") != tc.busy {
-					t.Errorf("left behind: %q", w.servers[0].Keys())
+				if w.Servers[0].Exists("a") || w.Servers[0].Exists("a2") || w.Servers[0].Exists("b") != tc.busy {
+					t.Errorf("left behind: %q", w.Servers[0].Keys())
 				}
 				_ = taken.Release(t.Context())
 			})
@@ -145,19 +139,19 @@ func TestMultiLock_LeavesNothing(t *testing.T) {
 // However a lease on several locks ends, all of them end. A goroutine that has waited on Done finds that
 // every context of the lease has ended.
 func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *redises) {
-		p := w.process()
-		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
+	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
+		p := w.Process()
+		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[1].Mutex("b"))
 		for i, tc := range []struct {
 			end   func(l *multilock.Lease)
 			cause error
 		}{
-			{func(l *multilock.Lease) { release(t, l) }, holdfast.ErrReleased},
-			{func(*multilock.Lease) { w.servers[0].Del("a") }, holdfast.ErrLost},
-			{func(*multilock.Lease) { w.servers[1].Del("b") }, holdfast.ErrLost},
-			{func(*multilock.Lease) { p.clients[1].Close() }, holdfast.ErrClosed},
+			{func(l *multilock.Lease) { redises.Release(t, l) }, holdfast.ErrReleased},
+			{func(*multilock.Lease) { w.Servers[0].Del("a") }, holdfast.ErrLost},
+			{func(*multilock.Lease) { w.Servers[1].Del("b") }, holdfast.ErrLost},
+			{func(*multilock.Lease) { p.Clients[1].Close() }, holdfast.ErrClosed},
 		} {
-			l, began := w.all(m, t.Context()), w.now()
+			l, began := lockAll(w, m, t.Context()), w.Now()
 			contexts := make([]context.Context, 100)
 			for i := range contexts {
 				contexts[i] = l.Context(t.Context())
@@ -169,10 +163,10 @@ func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
 					t.Fatalf("end %d: a context goes on", i)
 				}
 			}
-			wantEnded(t, l, contexts[0], tc.cause)
+			redises.WantEnded(t, l, contexts[0], tc.cause)
 			world.WantErr(t, l.Release(t.Context()), tc.cause)
-			world.Within(t, "the end", w.now()-began, 0, 10*time.Second+100*time.Millisecond)
-			if tc.cause != holdfast.ErrClosed && (w.servers[0].Exists("a") || w.servers[1].Exists("b")) {
+			world.Within(t, "the end", w.Now()-began, 0, 10*time.Second+100*time.Millisecond)
+			if tc.cause != holdfast.ErrClosed && (w.Servers[0].Exists("a") || w.Servers[1].Exists("b")) {
 				t.Errorf("end %d: one is still held", i)
 			}
 		}
@@ -183,37 +177,37 @@ func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
 }
 
 func TestMultiLock_AFailingReleaseFreesTheRest(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		p := w.process()
-		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"), p.clients[2].Mutex("c"))
-		l := w.all(m, t.Context())
-		p.unplug(1)
+	redises.Play(t, 3, func(t *testing.T, w *redises.World) {
+		p := w.Process()
+		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[1].Mutex("b"), p.Clients[2].Mutex("c"))
+		l := lockAll(w, m, t.Context())
+		p.Unplug(1)
 		released := make(chan error)
 		go func() { released <- l.Release(t.Context()) }()
 		time.Sleep(10 * time.Millisecond)
-		if w.servers[0].Exists("a") || w.servers[2].Exists("c") || !w.servers[1].Exists("b") {
+		if w.Servers[0].Exists("a") || w.Servers[2].Exists("c") || !w.Servers[1].Exists("b") {
 			t.Error("not just b is held")
 		}
 		if err := <-released; err == nil {
 			t.Error("no error")
 		}
-		p.plug(1)
+		p.Plug(1)
 		time.Sleep(2 * time.Second) // a server that is out of reach is dialled about once a second
-		if w.servers[1].Exists("b") {
+		if w.Servers[1].Exists("b") {
 			t.Error("b was not released in the background")
 		}
 	})
 }
 
 func TestMultiLock_BadArguments(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *redises) {
-		c, same := w.process().clients[0], w.process().clients[0]
+	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+		c, same := w.Process().Clients[0], w.Process().Clients[0]
 		striped := holdfast.NewMultiLock(c.Striped("s", 4).At(1), c.Mutex("a")) // a stripe is lease.Placed
 		if l, err := striped.TryLock(t.Context()); err != nil {
 			t.Error(err)
 		} else {
-			release(t, l)
-			w.rdbs[0].Del(t.Context(), "holdfast_stripes:s")
+			redises.Release(t, l)
+			w.RDBs[0].Del(t.Context(), "holdfast_stripes:s")
 		}
 		for what, m := range map[string]interface {
 			Lock(context.Context) (*multilock.Lease, error)
@@ -234,7 +228,7 @@ func TestMultiLock_BadArguments(t *testing.T) {
 			}
 			world.WantErr(t, err, holdfast.ErrBadArgument)
 		}
-		if w.heldOn() != 0 || w.servers[0].Exists("a") {
+		if w.HeldOn() != 0 || w.Servers[0].Exists("a") {
 			t.Error("something is held")
 		}
 	})
@@ -243,14 +237,14 @@ func TestMultiLock_BadArguments(t *testing.T) {
 // Callers may name the locks in any order: they never wait for each other in a circle. That is also
 // true for locks of one name on several servers.
 func TestMultiLock_OppositeOrders(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *redises) {
+	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
 		rounds := redistest.Count(t, 400)
 		inside, overlaps := 0, 0
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for i := range 4 {
-			p := w.process()
-			lockers := []holdfast.Locker{p.clients[0].Mutex("x"), p.clients[1].Mutex("x"), p.clients[0].Mutex("y"), p.clients[1].Mutex("z")}
+			p := w.Process()
+			lockers := []holdfast.Locker{p.Clients[0].Mutex("x"), p.Clients[1].Mutex("x"), p.Clients[0].Mutex("y"), p.Clients[1].Mutex("z")}
 			random := rand.New(rand.NewPCG(uint64(i), 1))
 			wg.Go(func() {
 				for range rounds / 4 {
@@ -271,7 +265,7 @@ func TestMultiLock_OppositeOrders(t *testing.T) {
 					mu.Lock()
 					inside--
 					mu.Unlock()
-					release(t, l)
+					redises.Release(t, l)
 				}
 			})
 		}
@@ -284,14 +278,14 @@ func TestMultiLock_OppositeOrders(t *testing.T) {
 
 // A MultiLock needs all of its servers: each set that may be down.
 func TestMultiLock_Masks(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
+	redises.Play(t, 3, func(t *testing.T, w *redises.World) {
 		for mask := range 8 {
-			p := w.process()
+			p := w.Process()
 			lockers := make([]holdfast.Locker, 3)
-			for i, c := range p.clients {
-				lockers[i] = c.Mutex(name)
+			for i, c := range p.Clients {
+				lockers[i] = c.Mutex(redises.Name)
 				if mask&(1<<i) == 0 {
-					p.unplug(i)
+					p.Unplug(i)
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -301,9 +295,9 @@ func TestMultiLock_Masks(t *testing.T) {
 				t.Errorf("%03b: %v", mask, err)
 			}
 			if err == nil {
-				release(t, l)
+				redises.Release(t, l)
 			}
-			w.wantHeldOn(0)
+			w.WantHeldOn(0)
 		}
 	})
 }
@@ -311,17 +305,17 @@ func TestMultiLock_Masks(t *testing.T) {
 // A lock that runs out while the MultiLock waits for another lock is taken again, but only after a
 // pause.
 func TestMultiLock_LosesOneWhileItWaits(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *redises) {
-		c, other := w.process().clients[0], w.process().clients[0]
-		held := w.grab(other.Mutex("b"))
+	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+		c, other := w.Process().Clients[0], w.Process().Clients[0]
+		held := w.Lock(other.Mutex("b"))
 		time.AfterFunc(3*time.Second, func() { held.Release(context.Background()) })
-		l := w.all(holdfast.NewMultiLock(c.Mutex("a", holdfast.Fixed(400*time.Millisecond)), c.Mutex("b")), t.Context())
-		world.Within(t, "granted", w.now(), 3*time.Second, 3*time.Second+maxPause)
-		wantLive(t, l, l.Context(t.Context()))
+		l := lockAll(w, holdfast.NewMultiLock(c.Mutex("a", holdfast.Fixed(400*time.Millisecond)), c.Mutex("b")), t.Context())
+		world.Within(t, "granted", w.Now(), 3*time.Second, 3*time.Second+maxPause)
+		redises.WantLive(t, l, l.Context(t.Context()))
 		if left := time.Until(l.Deadline()); left <= 0 {
 			t.Errorf("%v left", left)
 		}
-		release(t, l)
+		redises.Release(t, l)
 	})
 }
 
@@ -330,11 +324,11 @@ const maxPause = 250 * time.Millisecond
 // Some locks have a lease that is shorter than the time that it takes to get all the locks. Lock
 // pauses before it asks for such locks again, and TryLock asks only once.
 func TestMultiLock_TooShort(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *redises) {
-		p := w.process()
-		m := holdfast.NewMultiLock(p.clients[0].Mutex("a", holdfast.Fixed(100*time.Millisecond)), p.clients[0].Mutex("b"))
+	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+		p := w.Process()
+		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a", holdfast.Fixed(100*time.Millisecond)), p.Clients[0].Mutex("b"))
 		var asked atomic.Int64
-		p.nets[0].OnCommand(func(c redistest.Command) redistest.Fault {
+		p.Nets[0].OnCommand(func(c redistest.Command) redistest.Fault {
 			if slices.Contains(c.Args, "b") && slices.Contains(c.Args, "30000") {
 				asked.Add(1)
 				return redistest.Delay(150 * time.Millisecond)
@@ -355,6 +349,24 @@ func TestMultiLock_TooShort(t *testing.T) {
 		if n := asked.Load(); n > 40 {
 			t.Errorf("asked %d times in 10 s", n)
 		}
-		p.nets[0].OnCommand(nil)
+		p.Nets[0].OnCommand(nil)
+	})
+}
+
+// The error of a MultiLock has one prefix, and says which lock failed.
+func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
+	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+		p, other := w.Process().Clients[0], w.Process().Clients[0]
+		l := w.Lock(other.Mutex("b"))
+		m := holdfast.NewMultiLock(p.Mutex("a"), p.Mutex("b"))
+		_, err := m.TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBusy)
+		redises.Says(t, err, `try lock all of 2: try lock mutex "b": held by another`)
+		redises.Release(t, l)
+		all := lockAll(w, m, t.Context())
+		w.Servers[0].FlushAll()
+		err = all.Release(t.Context())
+		world.WantErr(t, err, holdfast.ErrLost)
+		redises.Says(t, err, "release all of 2: ", `mutex "a"`, `mutex "b"`)
 	})
 }

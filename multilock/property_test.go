@@ -1,14 +1,12 @@
-// This file plays random histories of a quorum: two processes, cuts of the network, servers that
-// lose their data, and other quorums on some of the same servers. Two processes are never in at the
-// same time, tokens grow, and a try is granted when all servers are up, free, and count.
+// This file plays random histories of MultiLocks that share locks beside a plain model: a MultiLock
+// is granted when all its locks are free, and a MultiLock that is not granted has taken nothing.
 
 package multilock_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,188 +15,137 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/rapidtest"
+	"github.com/holdfast-go/holdfast/internal/test/redises"
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// The quorum is on the first three servers. Its neighbours are on any three of the five.
-const historyServers, quorumServers = 5, 3
-
-// history records what has happened to the quorum.
-type history struct {
-	w         *redises
-	processes [2]*process
-	holds     [2]*multilock.QuorumLease
-	cut       [2][quorumServers]bool
-	wiped     [quorumServers]time.Duration // when each server was last wiped, or 0
-	last      int64
+// multiHistory records who holds which of the locks l0 to l3. Each of the two servers has two of
+// them.
+type multiHistory struct {
+	w         *redises.World
+	processes [2]*redises.Process
+	holds     []multiHold
+	tokens    [4]int64
 }
 
-func TestQuorum_Histories(t *testing.T) {
-	play(t, historyServers, func(t *testing.T, w *redises) {
-		processes := [2]*process{w.process(), w.process()}
-		release(t, w.lock(processes[0].main()))
-		time.Sleep(lengthOf)
+// multiHold is one grant. Its locks are in the order in which the test gave them.
+type multiHold struct {
+	*multilock.Lease
+	locks []int
+}
+
+// lengthOfMulti is short, because rapid plays no more than a day.
+const lengthOfMulti = 3 * time.Second
+
+func TestMultiLock_Histories(t *testing.T) {
+	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
+		processes := [2]*redises.Process{w.Process(), w.Process()}
 		rapidtest.Check(t, func(rt *rapid.T) {
-			h := &history{w: w, processes: processes}
-			defer h.over()
+			h := &multiHistory{w: w, processes: processes}
 			rt.Repeat(map[string]func(*rapid.T){
-				"try": h.try, "release": h.release, "cut": h.plug, "wipe": h.wipe, "neighbour": h.neighbour, "time": moments, "": h.check,
+				"try": h.try, "nested": h.nested, "release": h.release, "lose": h.lose, "time": rapidtest.Moments, "": h.check,
 			})
+			for _, held := range h.holds {
+				_ = held.Release(t.Context())
+			}
+			time.Sleep(lengthOfMulti)
 		})
 	})
 }
 
-// moments lets time pass.
-func moments(rt *rapid.T) {
-	time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ds")) * 100 * time.Millisecond)
-}
-
-// main returns the quorum as process p has it.
-func (p *process) main() *multilock.Quorum {
-	return holdfast.NewQuorum(name, p.clients[:quorumServers], holdfast.Renewed(lengthOf))
-}
-
-func (h *history) try(rt *rapid.T) {
-	i := rapid.IntRange(0, 1).Draw(rt, "process")
-	if h.holds[i] != nil {
-		rt.Skip()
+// of makes a MultiLock of those locks, with the Clients of process p.
+func (h *multiHistory) of(p *redises.Process, locks []int) *multilock.MultiLock {
+	members := make([]holdfast.Locker, len(locks))
+	for i, n := range locks {
+		members[i] = p.Clients[n%2].Mutex(fmt.Sprint("l", n), holdfast.Renewed(lengthOfMulti))
 	}
+	return holdfast.NewMultiLock(members...)
+}
+
+// taken reports whether any hold has one of the locks.
+func (h *multiHistory) taken(locks ...int) bool {
+	return slices.ContainsFunc(h.holds, func(held multiHold) bool {
+		return slices.ContainsFunc(locks, func(n int) bool { return slices.Contains(held.locks, n) })
+	})
+}
+
+func (h *multiHistory) try(rt *rapid.T) {
+	locks := rapid.SliceOfNDistinct(rapid.IntRange(0, 3), 1, 4, rapid.ID[int]).Draw(rt, "locks")
+	l, err := h.of(rapid.SampledFrom(h.processes[:]).Draw(rt, "process"), locks).TryLock(h.w.T.Context())
 	synctest.Wait()
-	other := h.holds[1-i]
-	l, err := h.processes[i].main().TryLock(h.w.t.Context())
-	if err != nil {
-		if other == nil && h.quiet(i) {
-			rt.Fatalf("refused, with all of them up and free: %v", err)
+	if busy := h.taken(locks...); busy || err != nil {
+		if !busy || !errors.Is(err, holdfast.ErrBusy) {
+			rt.Fatalf("one of %v is held: %v, and: %v", locks, busy, err)
 		}
 		return
 	}
-	synctest.Wait()
-	if other != nil && other.Err() == nil {
-		rt.Fatalf("granted while another believes to hold it")
-	}
-	if l.Token() <= h.last {
-		rt.Fatalf("token %d after %d", l.Token(), h.last)
-	}
-	h.holds[i], h.last = l, l.Token()
-}
-
-// quiet reports whether nothing in the history keeps process i out.
-func (h *history) quiet(i int) bool {
-	if h.w.heldOn() > 0 {
-		return false
-	}
-	for s := range quorumServers {
-		if h.cut[i][s] || h.wiped[s] != 0 {
-			return false
+	for i, token := range l.Tokens() {
+		if token <= h.tokens[locks[i]] {
+			rt.Fatalf("lock %d: token %d after %d", locks[i], token, h.tokens[locks[i]])
 		}
+		h.tokens[locks[i]] = token
 	}
-	return true
+	h.holds = append(h.holds, multiHold{l, locks})
 }
 
-func (h *history) release(rt *rapid.T) {
-	i := rapid.IntRange(0, 1).Draw(rt, "process")
-	if h.holds[i] == nil {
-		rt.Skip()
-	}
-	_ = h.holds[i].Release(h.w.t.Context())
-	h.holds[i] = nil
-}
-
-func (h *history) plug(rt *rapid.T) {
-	i, s := rapid.IntRange(0, 1).Draw(rt, "process"), rapid.IntRange(0, quorumServers-1).Draw(rt, "server")
-	if h.cut[i][s] = !h.cut[i][s]; h.cut[i][s] {
-		h.processes[i].unplug(s)
-	} else {
-		h.processes[i].plug(s)
-	}
-}
-
-// wipe makes servers lose their data. At least one server of the quorum keeps its data: without any
-// such server the quorum would begin anew.
-func (h *history) wipe(rt *rapid.T) {
-	servers := rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(rt, "servers")[:rapid.IntRange(1, 4).Draw(rt, "how many")]
-	kept := 0
-	for s := range quorumServers {
-		if h.kept(s) && !slices.Contains(servers, s) {
-			kept++
-		}
-	}
-	if kept == 0 {
-		rt.Skip()
-	}
-	for _, s := range servers {
-		if s < quorumServers {
-			h.wiped[s] = h.w.now()
-		}
-		h.w.restartEmpty(s)
-	}
-}
-
-// kept reports whether the server counts: either it has kept its data, or it has had a marker for
-// as long as the longest lease.
-func (h *history) kept(s int) bool {
-	marker, err := h.w.servers[s].Get(markerKey)
-	if err != nil || strings.HasPrefix(marker, "empty:") {
-		return false
-	}
-	at, err := strconv.ParseInt(strings.Split(marker, ":")[1], 10, 64)
-	return err == nil && (h.wiped[s] == 0 || time.Since(time.UnixMicro(at)) > lengthOf)
-}
-
-// neighbour locks another quorum that has some servers in common with this one.
-func (h *history) neighbour(rt *rapid.T) {
-	servers := rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(rt, "servers")[:3]
-	i := rapid.IntRange(0, 1).Draw(rt, "process")
-	clients := make([]*holdfast.Client, 0, len(servers))
-	for _, s := range servers {
-		clients = append(clients, h.processes[i].clients[s])
-	}
-	l, err := holdfast.NewQuorum("another", clients, holdfast.Renewed(lengthOf)).TryLock(h.w.t.Context())
-	if err != nil {
-		return
-	}
-	if err := l.Release(h.w.t.Context()); err != nil && !errors.Is(err, holdfast.ErrUnavailable) {
-		rt.Fatalf("the neighbour's release: %v", err)
-	}
-}
-
-// check holds in every state: a holder that has lost a majority was told in time.
-func (h *history) check(rt *rapid.T) {
-	synctest.Wait()
-	believers := 0
-	for _, l := range h.holds {
-		if l == nil || l.Err() != nil {
-			continue
-		}
-		believers++
-		if left := time.Until(l.Deadline()); left <= 0 || left > lengthOf {
-			rt.Fatalf("it lasts, and has %v left", left)
-		}
-	}
-	if believers > 1 {
-		rt.Fatal("two believe to hold it")
-	}
-}
-
-// lengthOf is short, because rapid plays no more than a day, and each of a thousand histories ends
-// with three leases of quiet.
-const lengthOf = 10 * time.Second
-
-// over ends the history: afterwards every server is up, is free, and counts.
-func (h *history) over() {
-	for i, p := range h.processes {
-		for s := range quorumServers {
-			p.plug(s)
-		}
-		if h.holds[i] != nil {
-			_ = h.holds[i].Release(h.w.t.Context())
-		}
-	}
-	time.Sleep(lengthOf)
+// nested enters a held MultiLock once more, and leaves it again. The process that does not hold it is refused.
+func (h *multiHistory) nested(rt *rapid.T) {
+	held := h.any(rt)
+	entered := 0
 	for _, p := range h.processes {
-		if l, err := p.main().TryLock(h.w.t.Context()); err == nil {
-			_ = l.Release(h.w.t.Context()) // this try has seen every marker
+		inner, err := h.of(p, held.locks).TryLock(held.Context(h.w.T.Context()))
+		if err == nil {
+			entered++
+			if err = inner.Release(h.w.T.Context()); err != nil || !slices.Equal(inner.Tokens(), held.Tokens()) {
+				rt.Fatalf("tokens %v, nested %v, released: %v", held.Tokens(), inner.Tokens(), err)
+			}
+		} else if !errors.Is(err, holdfast.ErrBusy) {
+			rt.Fatalf("nested: %v", err)
 		}
 	}
-	time.Sleep(2 * lengthOf)
+	if entered != 1 {
+		rt.Fatalf("%d processes of two re-enter", entered)
+	}
+}
+
+func (h *multiHistory) any(rt *rapid.T) multiHold {
+	if len(h.holds) == 0 {
+		rt.Skip()
+	}
+	return rapid.SampledFrom(h.holds).Draw(rt, "hold")
+}
+
+func (h *multiHistory) release(rt *rapid.T) { h.end(rt, h.any(rt), nil) }
+
+// lose makes a server forget one lock. The whole MultiLock is then lost, and its release gives back
+// all the other locks.
+func (h *multiHistory) lose(rt *rapid.T) {
+	held := h.any(rt)
+	n := rapid.SampledFrom(held.locks).Draw(rt, "lock")
+	h.w.Servers[n%2].Del(fmt.Sprint("l", n))
+	<-held.Done()
+	h.end(rt, held, holdfast.ErrLost)
+}
+
+// end releases a hold.
+func (h *multiHistory) end(rt *rapid.T, held multiHold, want error) {
+	if err := held.Release(h.w.T.Context()); !errors.Is(err, want) {
+		rt.Fatalf("release: %v, want %v", err, want)
+	}
+	h.holds = slices.DeleteFunc(h.holds, func(other multiHold) bool { return other.Lease == held.Lease })
+}
+
+// check compares the holds of the model with what the servers have.
+func (h *multiHistory) check(rt *rapid.T) {
+	synctest.Wait()
+	for _, held := range h.holds {
+		if err := held.Err(); err != nil {
+			rt.Fatalf("ended: %v", err)
+		}
+	}
+	for n := range h.tokens {
+		if there := h.w.Servers[n%2].Exists(fmt.Sprint("l", n)); there != h.taken(n) {
+			rt.Fatalf("lock %d stands: %v, held: %v", n, there, !there)
+		}
+	}
 }

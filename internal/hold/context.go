@@ -17,8 +17,7 @@ type leaseContext struct {
 // leaseKey is the key under which a context returns the nearest leaseContext in it.
 type leaseKey struct{}
 
-// CarriesALease implements LeaseKey.
-func (leaseKey) CarriesALease() {}
+func (leaseKey) carriesALease() {}
 
 func (h *leaseContext) Value(key any) any {
 	if _, ok := key.(leaseKey); ok {
@@ -77,14 +76,14 @@ func Bare(ctx context.Context) context.Context { return bare{ctx} }
 type bare struct{ context.Context }
 
 func (b bare) Value(key any) any {
-	if _, ok := key.(LeaseKey); ok {
+	if _, ok := key.(anyLeaseKey); ok {
 		return nil
 	}
 	return b.Context.Value(key)
 }
 
-// LeaseKey is a key under which a context carries a lease, of whatever type.
-type LeaseKey interface{ CarriesALease() }
+// anyLeaseKey is a key under which a context carries a lease, of whatever type.
+type anyLeaseKey interface{ carriesALease() }
 
 // isOn reports whether h is a hold of that Client on that resource.
 func (h *hold) isOn(e *engine.Engine, r Resource) bool {

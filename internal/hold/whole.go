@@ -1,4 +1,4 @@
-// Contexts of work under a whole of several leases, which no one of them stands for.
+// Contexts of work under a whole of several leases, and of the whole's own lease.
 
 package hold
 
@@ -18,8 +18,7 @@ type wholeContext struct {
 // than leaseKey, so that a Lock re-enters none of the parts.
 type wholeKey struct{}
 
-// CarriesALease implements LeaseKey.
-func (wholeKey) CarriesALease() {}
+func (wholeKey) carriesALease() {}
 
 func (w *wholeContext) Value(key any) any {
 	if _, ok := key.(wholeKey); ok {
@@ -48,4 +47,29 @@ func underOf(ctx context.Context, e *engine.Engine) bool {
 		}
 		ctx = w.Context
 	}
+}
+
+// ownKey is the key under which a context carries a whole's own lease, of type L, on the locks with
+// that identity.
+type ownKey[L any] struct{ identity string }
+
+func (ownKey[L]) carriesALease() {}
+
+// own is what a context carries for a whole: its lease, and the context that the lease was added to.
+type own[L any] struct {
+	lease L
+	under context.Context
+}
+
+// CarryWhole returns parent with a whole's own lease on the locks with that identity, so that a Lock
+// with that context re-enters them.
+func CarryWhole[L any](parent context.Context, identity string, lease L) context.Context {
+	return context.WithValue(parent, ownKey[L]{identity}, own[L]{lease, parent})
+}
+
+// WholeIn returns the innermost lease of type L on the locks with that identity that ctx carries, if
+// it carries one, and the context that the lease was added to.
+func WholeIn[L any](ctx context.Context, identity string) (lease L, under context.Context, found bool) {
+	o, found := ctx.Value(ownKey[L]{identity}).(own[L])
+	return o.lease, o.under, found
 }

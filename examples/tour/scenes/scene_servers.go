@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/examples/internal/embedded"
-	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/quorum"
 )
 
 func allOfThree(ctx context.Context, s *stage) error {
@@ -94,7 +94,7 @@ func quorumOfFive(ctx context.Context, s *stage) error {
 }
 
 // threeStopped stops a third server while the lock is held, and starts it again.
-func (s *stage) threeStopped(ctx context.Context, third *embedded.Server, lock *multilock.Quorum, l *multilock.QuorumLease) error {
+func (s *stage) threeStopped(ctx context.Context, third *embedded.Server, lock *quorum.Quorum, l *quorum.Lease) error {
 	third.Stop()
 	stopped := time.Now()
 	s.says("redis", "a third one stops")

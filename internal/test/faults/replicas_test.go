@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/quorum"
 )
 
 // withReplica starts a master and its replica, and waits until they are in sync.
@@ -234,7 +235,7 @@ func TestReplicas_Quorum(t *testing.T) {
 	t.Parallel()
 	masters, replicas, clients := mirrored(t, 3)
 	q := holdfast.NewQuorum("m", clients, holdfast.Renewed(keptLease))
-	grant := func() (l *multilock.QuorumLease) {
+	grant := func() (l *quorum.Lease) {
 		t.Helper()
 		redistest.Eventually(t, time.Minute, "granted", func() (err error) {
 			l, err = q.TryLock(t.Context())
@@ -270,7 +271,7 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
 	others := []*redistest.Proc{redistest.Server(t), redistest.Server(t)}
-	quorum := func(third *redistest.Proc) *multilock.Quorum {
+	quorum := func(third *redistest.Proc) *quorum.Quorum {
 		var clients []*holdfast.Client
 		for _, s := range append(others, third) {
 			clients = append(clients, clienttest.OpenClient(t, s.Client(t)))

@@ -19,7 +19,7 @@ var (
 	programs = generator{"internal/test/programs", "TestRandomPrograms", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 	queues   = generator{"internal/test/programs", "TestRandomQueues", []string{"-rapid.checks=40000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 	slots    = generator{"rwlock", "TestRandomSlots", []string{"-slots=4000"}}
-	quorums  = generator{"multilock", "TestQuorum_Histories", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+	quorums  = generator{"quorum", "TestQuorum_Histories", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 )
 
 var generatedBugs = []struct {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -47,3 +48,8 @@ func given(name string) bool {
 
 // timeless hides the test's deadline, which is not in the bubble's time.
 type timeless struct{ testing.TB }
+
+// Moments lets 0.1 to 4 seconds pass: a step of a sequence.
+func Moments(rt *rapid.T) {
+	time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ds")) * 100 * time.Millisecond)
+}

@@ -1,6 +1,6 @@
 // How a quorum begins, and how a server that has lost its data is known from then on.
 
-package multilock
+package quorum
 
 import (
 	"context"
@@ -22,18 +22,19 @@ var errBegun = errors.New("the quorum has just begun")
 // still be on its way: a request does nothing after conn.Window.
 const beginLimit = 2 * time.Second
 
-// look deals with servers that were found without a marker. If all servers were, the quorum begins,
-// and look returns errBegun; otherwise the servers that were have lost their data.
-func (q *Quorum) look(ctx context.Context, seen []*seenAt, answers []answer) error {
+// beginOrMarkLost deals with servers that were found without a marker. If all servers were, the
+// quorum begins, and it returns errBegun; otherwise the servers that were have lost their data, and
+// are marked so.
+func (q *Quorum) beginOrMarkLost(ctx context.Context, seen []*seenAt, answers []answer) error {
 	doubtful, all := q.doubts(answers)
 	switch {
 	case all:
 		return q.begin(ctx, seen)
 	case len(doubtful) > 0:
 		each(ctx, doubtful, q.patience(), func(ctx context.Context, m Member) error {
-			_, err := m.mark(ctx, lost, q.set, "")
+			_, err := m.mark(ctx, marking{write: dataLost, set: q.set})
 			return err
-		}, func(error) bool { return false })
+		}, allOf)
 	}
 	return nil
 }
@@ -46,15 +47,15 @@ func (q *Quorum) doubts(answers []answer) (doubtful []Member, all bool) {
 	for i, a := range answers {
 		m := a.marker
 		switch {
-		case m.since == empty:
+		case m.since == foundEmpty:
 			without++
 			doubtful = append(doubtful, q.members[i])
-		case m.asked && m.age < 0 && !q.began(m):
+		case m.asked && m.age < 0 && !m.beganOn(q.set):
 			// The server's clock was set back, so its time would begin only when the clock is there
 			// again.
 			doubtful = append(doubtful, q.members[i])
 		}
-		beginning = beginning || m.since == fresh && m.age >= 0 && m.age < beginLimit
+		beginning = beginning || m.since == quorumBegan && m.age >= 0 && m.age < beginLimit
 	}
 	switch {
 	case without == len(q.members):
@@ -71,26 +72,25 @@ func (q *Quorum) doubts(answers []answer) (doubtful []Member, all bool) {
 // no lock was held. A server that loses its data after that does not have this marker any more. So
 // it is not marked as new, however late the request comes.
 func (q *Quorum) begin(ctx context.Context, seen []*seenAt) error {
-	never := func(error) bool { return false }
 	again := each(ctx, seen, q.patience(), func(ctx context.Context, at *seenAt) error {
-		m, err := at.member.mark(ctx, "", q.set, "")
+		m, err := at.member.mark(ctx, marking{set: q.set})
 		if err == nil && m.text != at.marker {
 			err = errBegun // by another, or it is found to be no beginning
 		}
 		return err
-	}, never)
+	}, allOf)
 	for _, err := range again {
 		if err != nil {
 			return q.notBegun(again)
 		}
 	}
 	marked := each(ctx, seen, q.patience(), func(ctx context.Context, at *seenAt) error {
-		m, err := at.member.mark(ctx, fresh, q.set, at.marker)
+		m, err := at.member.mark(ctx, marking{write: quorumBegan, set: q.set, replace: at.marker})
 		if err == nil {
 			at.marker = m.text
 		}
 		return err
-	}, never)
+	}, allOf)
 	if slices.Contains(marked, nil) {
 		return errBegun
 	}
@@ -110,9 +110,9 @@ func (q *Quorum) notBegun(failures []error) error {
 			finals = append(finals, err)
 		}
 	}
-	text := fmt.Sprintf("the quorum cannot begin: %v", inOneLine(failures))
+	text := fmt.Sprintf("the quorum cannot begin: %v", errs.InOneLine(failures))
 	if len(finals) > len(q.members)-q.majority() {
-		return several{text, finals}
+		return errs.Several(text, finals)
 	}
 	return fmt.Errorf("%s: %w", text, errs.NoQuorum)
 }

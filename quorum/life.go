@@ -1,6 +1,6 @@
-// The end of a QuorumLease, and the contexts that end with it.
+// The end of a lease, and the contexts that end with it.
 
-package multilock
+package quorum
 
 import (
 	"context"

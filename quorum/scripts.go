@@ -1,6 +1,6 @@
-// The scripts of a quorum. All others are the members' own.
+// The scripts of a quorum. All others are those of the locks on its servers.
 
-package multilock
+package quorum
 
 import (
 	_ "embed"

@@ -1,6 +1,6 @@
 // A lock on a majority of independent servers.
 
-package multilock
+package quorum
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -38,10 +39,9 @@ type Quorum struct {
 	identity string
 }
 
-// NewQuorum returns the lock of that name on those servers. longest is the longest lease that
-// anybody takes on it. NewQuorum does no I/O. If an argument is wrong, every call on the lock says
-// so.
-func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
+// New returns the lock of that name on those servers. longest is the longest lease that anybody
+// takes on it. New does no I/O. If an argument is wrong, every call on the lock says so.
+func New(name string, members []Member, longest time.Duration) *Quorum {
 	q := &Quorum{name: name, members: members, longest: longest}
 	for _, m := range members {
 		if q.err = m.Engine.Broken(); q.err != nil {
@@ -142,7 +142,7 @@ func (q *Quorum) Name() string { return engine.Made(q).name }
 func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
 
 // Lock waits until a majority of the servers have granted the lock, and returns the Lease, which
-// the caller must release. A context made by QuorumLease.Context re-enters, without asking a
+// the caller must release. A context made by Lease.Context re-enters, without asking a
 // server.
 //
 // Lock asks all servers at once, and waits for each for half a second at the most. If that is no
@@ -151,29 +151,29 @@ func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
 // another was found to hold the lock, or ErrNoQuorum if no majority could be asked. If an error
 // that asking again does not mend keeps a majority from granting, Lock returns it at once. What
 // unanswered requests have taken is given back within a second of the answer, or runs out.
-func (q *Quorum) Lock(ctx context.Context) (*QuorumLease, error) {
+func (q *Quorum) Lock(ctx context.Context) (*Lease, error) {
 	return q.acquire(ctx, "lock", true)
 }
 
 // TryLock is Lock without the wait: it asks each server once. If another holds the lock, or asks
 // for it at the same time, the error matches ErrBusy. If no majority of the servers answers, it
 // matches ErrNoQuorum.
-func (q *Quorum) TryLock(ctx context.Context) (*QuorumLease, error) {
+func (q *Quorum) TryLock(ctx context.Context) (*Lease, error) {
 	return q.acquire(ctx, "try lock", false)
 }
 
 // LeaseFrom returns the lease on the Quorum that ctx carries: the innermost, if it carries several.
 // It is the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx
 // carries none. LeaseFrom asks nobody.
-func (q *Quorum) LeaseFrom(ctx context.Context) (l *QuorumLease, ok bool) {
+func (q *Quorum) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
 	if q.usable() != nil {
 		return nil, false
 	}
-	l, _, ok = carriedBy[*QuorumLease](ctx, q.identity)
+	l, _, ok = hold.WholeIn[*Lease](ctx, q.identity)
 	return l, ok
 }
 
-func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLease, error) {
+func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*Lease, error) {
 	if err := q.usable(); err != nil {
 		return nil, errs.Call(op, kind, q.Name(), err)
 	}
@@ -192,7 +192,7 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 }
 
 // enter enters the hold that ctx carries, or begins a new one.
-func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of telemetry.Kind) (*QuorumLease, error) {
+func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of telemetry.Kind) (*Lease, error) {
 	if outer, found := q.LeaseFrom(ctx); found {
 		a.Reentrant = true
 		if end := ctx.Err(); end != nil && outer.Err() == nil {
@@ -209,7 +209,7 @@ func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of
 }
 
 // rounds asks in rounds until a majority grants the lock.
-func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*quorumHold, error) {
+func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*majorityHold, error) {
 	started := time.Now()
 	seen := make([]*seenAt, len(q.members))
 	for i, m := range q.members {

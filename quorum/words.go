@@ -1,35 +1,15 @@
-// The errors of several locks, in one line.
+// What the servers answered, in words for an error.
 
-package multilock
+package quorum
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
-
-// several is an error of several locks. It matches what its causes match.
-type several struct {
-	text   string
-	causes []error
-}
-
-func (s several) Error() string   { return s.text }
-func (s several) Unwrap() []error { return s.causes }
-
-// inOneLine returns the errors as one error, which says only once what several of them say.
-func inOneLine(all []error) error {
-	var words []string
-	for _, err := range all {
-		words = append(words, errs.Plain(err))
-	}
-	slices.Sort(words)
-	return several{strings.Join(slices.Compact(words), "; "), all}
-}
 
 // words says in a few words what one server answered. The name of the lock, and what was done to
 // it, are said once for all servers.
@@ -39,7 +19,7 @@ func (q *Quorum) words(a answer) string {
 		return "granted"
 	case errors.Is(a.err, errQuarantine):
 		left := q.longest
-		if a.marker.since == fresh || a.marker.since == lost { // else the time begins with this round
+		if a.marker.since == quorumBegan || a.marker.since == dataLost { // else the time begins with this round
 			left -= a.marker.age
 		}
 		return fmt.Sprintf("new, or has lost its data: counts in %v", max(left, 0).Round(time.Second))

@@ -1,6 +1,6 @@
 // The hold of a Quorum: from the grant by a majority until no majority is left.
 
-package multilock
+package quorum
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// quorumHold is a lock on a majority of servers, and the leases that share it: the first, and those that
+// majorityHold is a lock on a majority of servers, and the leases that share it: the first, and those that
 // re-entered. Each member is renewed by itself, and ends by its own deadline. The hold ends with
 // the member without which there is no majority.
-type quorumHold struct {
+type majorityHold struct {
 	quorum  *Quorum
 	members []*lease.Lease
 	token   int64
@@ -30,25 +30,25 @@ type quorumHold struct {
 
 	mu     sync.Mutex
 	over   error // why it has ended
-	leases map[*QuorumLease]struct{}
+	leases map[*Lease]struct{}
 	// kept are the leases that ended with the hold and are not released yet. Their members were
 	// left in Redis, since work may be going on under them.
-	kept map[*QuorumLease]struct{}
+	kept map[*Lease]struct{}
 }
 
 // begin makes the first lease, and watches the members from then on.
-func (h *quorumHold) begin() *QuorumLease {
-	h.leases = make(map[*QuorumLease]struct{})
+func (h *majorityHold) begin() *Lease {
+	h.leases = make(map[*Lease]struct{})
 	l := h.add()
 	h.quorum.telemetry().Active(h.kind, 1)
 	for _, m := range h.members {
-		context.AfterFunc(m.Context(context.Background()), h.look)
+		context.AfterFunc(m.Context(context.Background()), h.endWithoutMajority)
 	}
 	return l
 }
 
 // enter adds a lease, for a context that carries outer. If outer has ended, it returns why.
-func (h *quorumHold) enter(outer *QuorumLease) (*QuorumLease, error) {
+func (h *majorityHold) enter(outer *Lease) (*Lease, error) {
 	h.mu.Lock()
 	if _, lasts := h.leases[outer]; lasts {
 		defer h.mu.Unlock()
@@ -59,14 +59,14 @@ func (h *quorumHold) enter(outer *QuorumLease) (*QuorumLease, error) {
 }
 
 // add adds a lease. Its caller holds the mutex, or is the only one that knows the hold.
-func (h *quorumHold) add() *QuorumLease {
-	l := &QuorumLease{hold: h, life: newLife()}
+func (h *majorityHold) add() *Lease {
+	l := &Lease{hold: h, life: newLife()}
 	h.leases[l] = struct{}{}
 	return l
 }
 
 // parts returns the leases on the servers, as package hold knows them.
-func (h *quorumHold) parts() []*hold.Lease {
+func (h *majorityHold) parts() []*hold.Lease {
 	parts := make([]*hold.Lease, len(h.members))
 	for i, m := range h.members {
 		parts[i] = (*hold.Lease)(m)
@@ -74,8 +74,8 @@ func (h *quorumHold) parts() []*hold.Lease {
 	return parts
 }
 
-// look ends the hold if fewer than a majority of its members are still held.
-func (h *quorumHold) look() {
+// endWithoutMajority ends the hold if fewer than a majority of its members are still held.
+func (h *majorityHold) endWithoutMajority() {
 	left, closed, tooLong, expired := 0, 0, 0, 0
 	for _, m := range h.members {
 		switch err := m.Err(); {
@@ -110,7 +110,7 @@ func (h *quorumHold) look() {
 
 // endOf returns the error of a member that ended that way, without the words that name the member;
 // how itself if no member did.
-func (h *quorumHold) endOf(how error) error {
+func (h *majorityHold) endOf(how error) error {
 	for _, m := range h.members {
 		//nolint:errorlint // Expired matches Lost, and is not meant
 		if err := m.Err(); errors.Is(err, how) && (how != errs.Lost || !errors.Is(err, errs.Expired)) {
@@ -121,7 +121,7 @@ func (h *quorumHold) endOf(how error) error {
 }
 
 // lose ends the hold and every lease on it.
-func (h *quorumHold) lose(cause error) {
+func (h *majorityHold) lose(cause error) {
 	reason, agreed := telemetry.LostServer, errors.Is(cause, errs.Expired)
 	switch {
 	case errors.Is(cause, errs.Closed):
@@ -147,7 +147,7 @@ func (h *quorumHold) lose(cause error) {
 	}
 	if reason == telemetry.LostServer {
 		// The members that are left protect nothing any more, and would only be in the way.
-		startRelease(context.Background(), h.members)
+		abandon(context.Background(), h.members)
 	} else {
 		h.retire()
 	}
@@ -165,7 +165,7 @@ func (h *quorumHold) lose(cause error) {
 
 // retire stops the renewal of every member. The members of Clients that are still open would
 // otherwise be renewed for as long as their process lives.
-func (h *quorumHold) retire() {
+func (h *majorityHold) retire() {
 	for _, m := range h.members {
 		(*hold.Lease)(m).Retire()
 	}
@@ -173,20 +173,20 @@ func (h *quorumHold) retire() {
 
 // forgo gives back the members that were left in Redis when the hold ended, once the last of its
 // leases is released.
-func (h *quorumHold) forgo(l *QuorumLease) {
+func (h *majorityHold) forgo(l *Lease) {
 	h.mu.Lock()
 	_, kept := h.kept[l]
 	delete(h.kept, l)
 	last := kept && len(h.kept) == 0
 	h.mu.Unlock()
 	if last {
-		startRelease(context.Background(), h.members)
+		abandon(context.Background(), h.members)
 	}
 }
 
 // deadline returns when the hold ends if no member is renewed: the first instant at which fewer
 // than a majority are valid. It returns the zero time if that is so already.
-func (h *quorumHold) deadline() time.Time {
+func (h *majorityHold) deadline() time.Time {
 	var ends []time.Time
 	for _, m := range h.members {
 		if end := m.Deadline(); m.Err() == nil {
@@ -201,7 +201,7 @@ func (h *quorumHold) deadline() time.Time {
 }
 
 // release ends one lease. With the last lease it frees the lock.
-func (h *quorumHold) release(ctx context.Context, l *QuorumLease) (held time.Duration, err error) {
+func (h *majorityHold) release(ctx context.Context, l *Lease) (held time.Duration, err error) {
 	h.mu.Lock()
 	if _, lasts := h.leases[l]; !lasts {
 		h.mu.Unlock()
@@ -228,14 +228,11 @@ func (h *quorumHold) release(ctx context.Context, l *QuorumLease) (held time.Dur
 
 // free releases every member. It returns nil when a majority of all servers is free. Servers that
 // have not answered by then are asked further in the background.
-func (h *quorumHold) free(ctx context.Context) error {
+func (h *majorityHold) free(ctx context.Context) error {
 	q := h.quorum
-	open := len(h.members) // servers that are not known to be free
-	answers := q.release(context.WithoutCancel(ctx), h.members, func(err error) bool {
-		if err == nil || errors.Is(err, errs.Lost) {
-			open--
-		}
-		return len(q.members)-open >= q.majority()
+	notAsked := len(q.members) - len(h.members) // not held by this hold, and so not in its way
+	answers := q.release(context.WithoutCancel(ctx), h.members, func(come []error) bool {
+		return notAsked+count(come, isFree) >= q.majority()
 	})
 	gone := 0
 	var failed []error
@@ -251,7 +248,10 @@ func (h *quorumHold) free(ctx context.Context) error {
 	case len(h.members)-gone < q.majority():
 		return fmt.Errorf("%d of %d were left: %w", len(h.members)-gone, len(q.members), errs.Lost)
 	case len(failed) > len(q.members)-q.majority():
-		return fmt.Errorf("%d of %d servers not released: %w", len(failed), len(q.members), inOneLine(failed))
+		return fmt.Errorf("%d of %d servers not released: %w", len(failed), len(q.members), errs.InOneLine(failed))
 	}
 	return nil
 }
+
+// isFree reports whether the answer of a release says that its server is free.
+func isFree(released error) bool { return released == nil || errors.Is(released, errs.Lost) }

@@ -1,6 +1,6 @@
 // These tests run each script in each state that the script may find.
 
-package multilock
+package quorum
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package multilock_test
+package quorum_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/test/redises"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -21,7 +22,7 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 		{4, 2, 5 * time.Millisecond, 1500 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%d processes, %d silent servers, %v", tc.processes, tc.silent, tc.work), func(t *testing.T) {
-			play(t, 5, func(t *testing.T, w *redises) {
+			play(t, 5, func(t *testing.T, w *stage) {
 				w.began()
 				over, stop := context.WithTimeout(t.Context(), tc.lasts)
 				defer stop()
@@ -30,7 +31,7 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 				for i := range tc.processes {
 					p := w.process()
 					for s := range 5 {
-						p.nets[s].OnCommand(func(redistest.Command) redistest.Fault {
+						p.Nets[s].OnCommand(func(redistest.Command) redistest.Fault {
 							if s < tc.silent {
 								return redistest.Silence
 							}
@@ -47,7 +48,7 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 							}
 							grants[i]++
 							time.Sleep(tc.work)
-							release(t, l)
+							redises.Release(t, l)
 						}
 					})
 				}
@@ -62,9 +63,9 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 						t.Errorf("of %d grants to %d processes one had %d, and waited for %v", sum, tc.processes, n, longest[i])
 					}
 				}
-				for _, p := range w.processes {
+				for _, p := range w.Processes {
 					for s := range 5 {
-						p.nets[s].OnCommand(nil)
+						p.Nets[s].OnCommand(nil)
 					}
 				}
 				time.Sleep(5 * time.Second) // until the places of those that did not say that they leave are over
@@ -76,11 +77,11 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 // A caller that asks in vain though nobody holds the lock, as its servers are too far away for that, does not keep
 // those that came after it waiting.
 func TestQuorum_AWaiterThatCannotHaveItYields(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
+	play(t, 3, func(t *testing.T, w *stage) {
 		holder, far, near := w.began(), w.process(), w.process()
 		time.Sleep(3 * time.Second) // after this the quorum no longer begins
 		l := w.lock(holder.quorum())
-		for _, net := range far.nets {
+		for _, net := range far.Nets {
 			net.OnCommand(func(c redistest.Command) redistest.Fault {
 				if len(c.Args) > 2 && c.Args[2] == name {
 					return redistest.Delay(600 * time.Millisecond)
@@ -97,22 +98,22 @@ func TestQuorum_AWaiterThatCannotHaveItYields(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			l, err := near.quorum().Lock(ctx)
-			granted <- w.now()
+			granted <- w.Now()
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			release(t, l)
+			redises.Release(t, l)
 		}()
 		time.Sleep(time.Second)
-		released := w.now()
-		release(t, l)
+		released := w.Now()
+		redises.Release(t, l)
 		if at := <-granted; at-released > 5*time.Second {
 			t.Errorf("granted %v after the release", at-released)
 		}
 		giveUp()
 		waits.Wait()
-		for _, net := range far.nets {
+		for _, net := range far.Nets {
 			net.OnCommand(nil)
 		}
 		time.Sleep(5 * time.Second)
@@ -121,9 +122,9 @@ func TestQuorum_AWaiterThatCannotHaveItYields(t *testing.T) {
 
 // TryLock does not wait for its turn, though the quorum has just begun, so that it asks twice.
 func TestQuorum_ATryDoesNotTakeItsTurn(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
+	play(t, 3, func(t *testing.T, w *stage) {
 		p := w.process()
-		for _, rdb := range w.rdbs {
+		for _, rdb := range w.RDBs {
 			ms := time.Now().UnixMilli()
 			rdb.Set(t.Context(), "holdfast_quorum_turns:{orders}", fmt.Sprintf("another:1 %d %d\n", ms-1000, ms+1400), 1400*time.Millisecond)
 		}
@@ -131,10 +132,10 @@ func TestQuorum_ATryDoesNotTakeItsTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.now() > time.Second {
-			t.Errorf("it took %v", w.now())
+		if w.Now() > time.Second {
+			t.Errorf("it took %v", w.Now())
 		}
-		release(t, l)
+		redises.Release(t, l)
 		time.Sleep(5 * time.Second)
 	})
 }

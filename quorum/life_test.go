@@ -1,4 +1,4 @@
-package multilock
+package quorum
 
 import (
 	"context"

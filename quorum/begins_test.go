@@ -1,7 +1,7 @@
 // A server restarts without its data while a quorum begins, and requests of another process are
 // still on their way.
 
-package multilock_test
+package quorum_test
 
 import (
 	"context"
@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redises"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
-	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/quorum"
 )
 
 // delayed is a rule that delays the first request for a key with a certain argument, or with any.
@@ -29,7 +30,7 @@ type delayed struct {
 // delay sets rules for the process's requests to a server. Each is for one request.
 func (p *process) delay(server int, rules ...delayed) {
 	var mu sync.Mutex
-	p.nets[server].OnCommand(func(c redistest.Command) redistest.Fault {
+	p.Nets[server].OnCommand(func(c redistest.Command) redistest.Fault {
 		mu.Lock()
 		defer mu.Unlock()
 		for i, r := range rules {
@@ -66,13 +67,13 @@ func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			play(t, 3, func(t *testing.T, w *redises) {
+			play(t, 3, func(t *testing.T, w *stage) {
 				a, b := w.process(), w.process()
 				a.delay(2, delayed{name, "", 5 * time.Millisecond})
 				for server, rules := range rules {
 					b.delay(server, rules...)
 				}
-				var theirs *multilock.QuorumLease
+				var theirs *quorum.Lease
 				var failure error
 				tried := make(chan struct{})
 				go func() {
@@ -80,17 +81,17 @@ func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 					close(tried)
 				}()
 				held := w.lock(a.quorum())
-				if w.now() > 100*time.Millisecond || len(held.Tokens()) != 2 {
-					t.Fatalf("A has it on %d servers at %v", len(held.Tokens()), w.now())
+				if w.Now() > 100*time.Millisecond || len(held.Tokens()) != 2 {
+					t.Fatalf("A has it on %d servers at %v", len(held.Tokens()), w.Now())
 				}
-				w.restartEmpty(1)
+				w.RestartEmpty(1)
 				<-tried
 				synctest.Wait()
 				if failure == nil {
-					t.Errorf("B has the lock at %v, and A's lease says: %v", w.now(), held.Err())
-					release(t, theirs)
-				} else if w.now() < late {
-					t.Errorf("B failed too early, at %v: %v", w.now(), failure)
+					t.Errorf("B has the lock at %v, and A's lease says: %v", w.Now(), held.Err())
+					redises.Release(t, theirs)
+				} else if w.Now() < late {
+					t.Errorf("B failed too early, at %v: %v", w.Now(), failure)
 				}
 				if held.Err() != nil {
 					t.Error(held.Err())
@@ -102,7 +103,7 @@ func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 				if next.Token() <= held.Token() {
 					t.Errorf("token %d after %d", next.Token(), held.Token())
 				}
-				release(t, next)
+				redises.Release(t, next)
 				world.WantErr(t, held.Release(t.Context()), holdfast.ErrLost)
 			})
 		})
@@ -114,7 +115,7 @@ func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 // one that has lost its data.
 func TestQuorum_BeginsTogetherWithASlowServer(t *testing.T) {
 	for _, late := range []delayed{{name, "", 50 * time.Millisecond}, {markerKey, "new", 100 * time.Millisecond}} {
-		play(t, 3, func(t *testing.T, w *redises) {
+		play(t, 3, func(t *testing.T, w *stage) {
 			a, b := w.process(), w.process()
 			a.delay(2, late)
 			if late.argument == "" {
@@ -124,13 +125,13 @@ func TestQuorum_BeginsTogetherWithASlowServer(t *testing.T) {
 			b.delay(1, delayed{name, "", time.Millisecond})
 			var both sync.WaitGroup
 			for _, p := range []*process{a, b} {
-				both.Go(func() { release(t, w.lock(p.quorum())) })
+				both.Go(func() { redises.Release(t, w.lock(p.quorum())) })
 				if late.argument != "" {
 					time.Sleep(late.by / 2)
 				}
 			}
 			both.Wait()
-			if took := w.now(); took > time.Second {
+			if took := w.Now(); took > time.Second {
 				t.Errorf("it took %v", took)
 			}
 			time.Sleep(beginLimit)
@@ -154,9 +155,9 @@ func TestQuorum_CannotBegin(t *testing.T) {
 			holdfast.ErrNoQuorum: redistest.Silence,
 			holdfast.ErrDenied:   redistest.ReplyError("NOPERM no"),
 		} {
-			play(t, 3, func(t *testing.T, w *redises) {
+			play(t, 3, func(t *testing.T, w *stage) {
 				p := w.process()
-				for _, net := range p.nets {
+				for _, net := range p.Nets {
 					n := 0
 					net.OnCommand(func(c redistest.Command) redistest.Fault {
 						if len(c.Args) < 5 || c.Args[2] != markerKey {
@@ -173,7 +174,7 @@ func TestQuorum_CannotBegin(t *testing.T) {
 				if errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("when %s: it matches as if the caller's context had ended: %v", when.what, err)
 				}
-				w.wantHeldOn(0)
+				w.WantHeldOn(0)
 				if markers := w.markers(); slices.Contains(markers, "lost") {
 					t.Errorf("when %s: the markers are %q", when.what, markers)
 				}
@@ -183,9 +184,9 @@ func TestQuorum_CannotBegin(t *testing.T) {
 }
 
 // markers returns the kind of each server's marker.
-func (w *redises) markers() []string {
+func (w *stage) markers() []string {
 	var kinds []string
-	for _, s := range w.servers {
+	for _, s := range w.Servers {
 		text, _ := s.Get(markerKey)
 		kind, _, _ := strings.Cut(text, ":")
 		kinds = append(kinds, kind)
@@ -197,9 +198,9 @@ func (w *redises) markers() []string {
 // would if they had been marked as lost. Otherwise a quorum could begin beside a lock that they have
 // granted.
 func TestQuorum_EmptyServersDoNotCountByThemselves(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
+	play(t, 3, func(t *testing.T, w *stage) {
 		p := w.process()
-		for i, s := range w.servers {
+		for i, s := range w.Servers {
 			kind, age := "empty", time.Hour
 			if i == 0 {
 				kind, age = "new", 0 // of another set, which begins. So none is marked as lost
@@ -214,9 +215,9 @@ func TestQuorum_EmptyServersDoNotCountByThemselves(t *testing.T) {
 		if markers := w.markers(); !slices.Equal(markers, []string{"new", "lost", "lost"}) {
 			t.Errorf("the markers are %q", markers)
 		}
-		began := w.now()
-		release(t, w.lock(p.quorum()))
-		if took := w.now() - began; took < 27*time.Second || took > 32*time.Second {
+		began := w.Now()
+		redises.Release(t, w.lock(p.quorum()))
+		if took := w.Now() - began; took < 27*time.Second || took > 32*time.Second {
 			t.Errorf("it took %v", took)
 		}
 	})

@@ -1,6 +1,6 @@
 // The order in which callers wait for a Quorum.
 
-package multilock
+package quorum
 
 import (
 	"context"
@@ -40,24 +40,23 @@ func (q *Quorum) turn() *turn {
 	return &turn{quorum: q, id: fmt.Sprintf("%s:%d", client, number), began: time.Now()}
 }
 
+// unknown is the place on a server that did not say it.
+const unknown = -1
+
+func known(before int) bool { return before != unknown }
+
 // mine names the caller's place to the servers, and reports whether the caller may ask for the lock.
 func (t *turn) mine(ctx context.Context) bool {
 	t.placed = true
 	waited := time.Since(t.began).Milliseconds()
-	answered := 0
 	places := each(ctx, t.quorum.members, t.quorum.patience(), func(ctx context.Context, m Member) int {
 		before, err := t.say(ctx, m, waited)
 		if err != nil {
-			return -1
+			return unknown
 		}
 		return before
-	}, func(before int) bool {
-		if before >= 0 {
-			answered++
-		}
-		return answered >= t.quorum.majority()
-	})
-	places = slices.DeleteFunc(places, func(before int) bool { return before < 0 })
+	}, func(come []int) bool { return count(come, known) >= t.quorum.majority() })
+	places = slices.DeleteFunc(places, func(before int) bool { return !known(before) })
 	ahead := 0
 	if len(places) >= t.quorum.majority() {
 		ahead = slices.Min(places)
@@ -101,7 +100,7 @@ func (t *turn) over() {
 // say tells a server for how many ms the caller has waited; -1: it waits no longer. It returns how many
 // others are before it.
 func (t *turn) say(ctx context.Context, m Member, waited int64) (before int, err error) {
-	key := hold.KeyAt(m.Locker.(lease.Placed).Place()) // NewQuorum has looked whether it says so
+	key := hold.KeyAt(m.Locker.(lease.Placed).Place()) // New has looked whether it says so
 	if key == "" {
 		return 0, errs.BadArgument // its lock says what is wrong with it
 	}

@@ -1,6 +1,6 @@
 // The lease of a Quorum.
 
-package multilock
+package quorum
 
 import (
 	"context"
@@ -8,21 +8,28 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
+	"github.com/holdfast-go/holdfast/lease"
 )
 
-// QuorumLease is one acquisition of a Quorum. It lasts until it is released, or until fewer than a
+// Lease is one acquisition of a Quorum. It lasts until it is released, or until fewer than a
 // majority of the servers vouch for it. The servers that granted it are renewed, each by its own
 // Client. A server that was lost is not asked again.
 //
-// A nil QuorumLease, which a Lock that failed returns, counts as one that has ended, as a nil
+// A nil Lease, which a Lock that failed returns, counts as one that has ended, as a nil
 // lease.Lease does.
-type QuorumLease struct {
-	hold *quorumHold
+type Lease struct {
+	hold *majorityHold
 	life *life
 }
 
+// none is the lease that a failed Lock returns. A nil or zero Lease does what its methods do.
+var none *lease.Lease
+
+// absent reports whether l is nil or the zero Lease.
+func (l *Lease) absent() bool { return l == nil || l.hold == nil }
+
 // Name returns the name of the Quorum.
-func (l *QuorumLease) Name() string {
+func (l *Lease) Name() string {
 	if l.absent() {
 		return none.Name()
 	}
@@ -31,7 +38,7 @@ func (l *QuorumLease) Name() string {
 
 // Token returns the fencing token: the greatest of the servers' tokens. It has been written to a
 // majority of the servers, so the next token is greater, whatever majority grants it.
-func (l *QuorumLease) Token() int64 {
+func (l *Lease) Token() int64 {
 	if l.absent() {
 		return none.Token()
 	}
@@ -40,7 +47,7 @@ func (l *QuorumLease) Token() int64 {
 
 // Tokens returns the tokens of the servers that granted the lock, in the order of the Clients. The
 // greatest is Token.
-func (l *QuorumLease) Tokens() []int64 {
+func (l *Lease) Tokens() []int64 {
 	if l.absent() {
 		return nil
 	}
@@ -54,16 +61,16 @@ func (l *QuorumLease) Tokens() []int64 {
 // Context returns a context for the work that the lease protects: parent, but cancelled when the
 // lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed). Locking
 // the Quorum with this context re-enters. The context is freed when parent or the lease ends.
-func (l *QuorumLease) Context(parent context.Context) context.Context {
+func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return none.Context(parent)
 	}
 	work := hold.Under(parent, l.hold.parts())
-	return l.life.context(parent, carry(work, l.hold.quorum.identity, l))
+	return l.life.context(parent, hold.CarryWhole(work, l.hold.quorum.identity, l))
 }
 
 // Done returns a channel that is closed when the lease has ended, however it ended.
-func (l *QuorumLease) Done() <-chan struct{} {
+func (l *Lease) Done() <-chan struct{} {
 	if l.absent() {
 		return none.Done()
 	}
@@ -72,7 +79,7 @@ func (l *QuorumLease) Done() <-chan struct{} {
 
 // Err returns nil while the lease lasts. After that it returns why the lease ended: an error that
 // matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
-func (l *QuorumLease) Err() error {
+func (l *Lease) Err() error {
 	if l.absent() {
 		return none.Err()
 	}
@@ -82,7 +89,7 @@ func (l *QuorumLease) Err() error {
 // Deadline returns when the lease ends if it is not renewed before: the first instant at which
 // fewer than a majority of the servers vouch for it, by the local deadline of each. It returns the
 // zero time if that is now.
-func (l *QuorumLease) Deadline() time.Time {
+func (l *Lease) Deadline() time.Time {
 	if l.absent() {
 		return none.Deadline()
 	}
@@ -98,7 +105,7 @@ func (l *QuorumLease) Deadline() time.Time {
 // nothing and returns ErrReleased. If the lease was lost, it returns ErrLost; if MaxHold or Close
 // ended the lease, ErrMaxHold or ErrClosed. Otherwise it returns the errors of the servers that
 // could not be released.
-func (l *QuorumLease) Release(ctx context.Context) error {
+func (l *Lease) Release(ctx context.Context) error {
 	if l.absent() {
 		return none.Release(ctx)
 	}

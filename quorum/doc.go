@@ -1,0 +1,80 @@
+// Package quorum is one lock on several independent servers, which is held while a majority of them
+// vouch for it: Redlock, with a token that grows, and with servers that have lost their data and do
+// not count.
+//
+// Programs make a Quorum with holdfast.NewQuorum and holdfast.NewQuorumOf. docs/quorum.md says what
+// it promises, and on what conditions. Several locks as one are package multilock.
+//
+// # How a lease comes about
+//
+//	Quorum.acquire
+//	├─ ctx carries a lease on it ── majorityHold.enter: one lease more on the hold; no server is asked
+//	└─ else ─────────────────────── rounds, until one is a grant, or ctx ends, or asking again is of
+//	                                no use. Between two of them the caller pauses, and names its
+//	                                turn to the servers
+//	a round ─────────────────────── ask: each server for its lock, and then for its marker
+//	                                beginOrMarkLost: deals with servers without a marker
+//	                                grant: writes the greatest token to a majority
+//	                                giveBack: of a round that is no grant
+//
+// On each server the lock is a lease.Locker of that server's Client, a Mutex as a rule. It is asked
+// for, renewed and released as if it was alone.
+//
+// # The marker of a server
+//
+// The key holdfast_quorum shows that a server has kept its data. It has an origin, a time by the
+// server's clock, and the set of servers for which it was written. mark.lua is what writes it. The
+// origin is the event from which on the server is known to have kept its data:
+//
+//	noMarker      ""       there is no marker
+//	foundEmpty    "empty"  the server had no marker when a round asked it. It is new, or has lost
+//	                       its data; the next round that all servers answer finds out
+//	quorumBegan   "new"    all servers of a set were without a marker, and a quorum began on them
+//	dataLost      "lost"   others of the set had markers: the server has lost its data
+//
+//	noMarker ──ask──► foundEmpty ──begin────────────► quorumBegan
+//	                      │                                │ of another set, with a time
+//	                      └──beginOrMarkLost──► dataLost ◄─┘ that is still to come
+//	any of them ──the server loses its data──► noMarker
+//
+// A server counts, for one set (trusts):
+//
+//	noMarker, foundEmpty    never
+//	quorumBegan of the set  at once
+//	quorumBegan of another  once the longest lease is over since the marker's time: whatever the
+//	set; dataLost           server has forgotten has ended by then
+//
+// # The hold
+//
+//	lives     from the grant by a majority on. Each server's lease is renewed by its own Client, and
+//	          ends by its own deadline. A server that was lost is not asked again
+//	is over   by the release of its last lease; or because fewer than a majority of the leases
+//	          are left (endWithoutMajority): lost, expired as agreed, held for too long, or closed
+//
+// # What holds at all times
+//
+//   - Two majorities share a server, which counts for both. So while a hold lives, no other is
+//     granted, and the token of the next is greater.
+//   - A server is asked for its lock before its marker. If it loses its data between the two, it has
+//     lost the marker as well.
+//   - A marker that came about during a round does not count for that round (errBegun): the server
+//     may have granted, and have forgotten that before it was marked. It counts in the next.
+//   - A quorum begins only if all servers were without a marker at one time: all have answered, and
+//     have been asked once more, and still had the markers that they had.
+//   - A marker is replaced only by one that names it, so a late request changes nothing.
+//   - A hold is made only once the token is on a majority, and only if the majority is still valid
+//     after that.
+//   - Who may not ask yet (turn) loses time, never safety: where servers do not answer, or have
+//     forgotten the order, all may ask.
+//   - What a round that is no grant was granted is given back, answered or not.
+//
+// # What may be called from where
+//
+// majorityHold.mu guards the leases of a hold and why it has ended; life.mu the contexts of one lease
+// and why that has ended. Neither is taken under the other. Nothing that may block is called under
+// them: not a server, not a context's cancel, not telemetry or the log. The code copies under the
+// mutex, and tells afterwards: lose, life.end.
+//
+// Requests to several servers go out on goroutines that each starts and waits for. What is to go on
+// longer runs in the background of a Client, whose Close waits for it.
+package quorum

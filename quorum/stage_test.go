@@ -1,0 +1,66 @@
+// Where the tests of a Quorum play: processes that lock one on several servers in virtual time.
+
+package quorum_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redises"
+	"github.com/holdfast-go/holdfast/quorum"
+)
+
+const (
+	name      = redises.Name
+	tokenKey  = redises.TokenKey
+	markerKey = redises.MarkerKey
+)
+
+type stage struct{ *redises.World }
+
+type process struct{ *redises.Process }
+
+func play(t *testing.T, n int, scene func(t *testing.T, w *stage)) {
+	t.Helper()
+	redises.Play(t, n, func(t *testing.T, w *redises.World) { scene(t, &stage{w}) })
+}
+
+func (w *stage) process(options ...holdfast.Option) *process {
+	w.T.Helper()
+	return &process{w.Process(options...)}
+}
+
+// processAt does what process does, but gives the servers those addresses.
+func (w *stage) processAt(address func(int) string, options ...holdfast.Option) *process {
+	w.T.Helper()
+	return &process{w.ProcessAt(address, options...)}
+}
+
+// began returns a process that has begun the quorum with the quorum's very first lock.
+func (w *stage) began() *process {
+	w.T.Helper()
+	p := w.process()
+	redises.Release(w.T, w.lock(p.quorum()))
+	return p
+}
+
+func (p *process) quorum(options ...holdfast.LeaseOption) *quorum.Quorum {
+	return holdfast.NewQuorum(name, p.Clients, options...)
+}
+
+func (w *stage) lock(q *quorum.Quorum) *quorum.Lease {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Minute)
+	defer cancel()
+	return redises.Locked(w.World, ctx, q.Lock)
+}
+
+// token returns the last token that a server has given.
+func (w *stage) token(i int) int64 {
+	text, _ := w.Servers[i].Get(tokenKey)
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}

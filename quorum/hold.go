@@ -230,9 +230,9 @@ func (h *majorityHold) release(ctx context.Context, l *Lease) (held time.Duratio
 // have not answered by then are asked further in the background.
 func (h *majorityHold) free(ctx context.Context) error {
 	q := h.quorum
-	notAsked := len(q.members) - len(h.members) // not held by this hold, and so not in its way
+	others := len(q.members) - len(h.members) // servers that the hold is not on
 	answers := q.release(context.WithoutCancel(ctx), h.members, func(come []error) bool {
-		return notAsked+count(come, isFree) >= q.majority()
+		return others+count(come, isFree) >= q.majority()
 	})
 	gone := 0
 	var failed []error

@@ -4,13 +4,7 @@ package quorum
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -72,67 +66,6 @@ func (q *Quorum) usable() error {
 		return errNoServers
 	}
 	return q.err
-}
-
-// fit returns what is wrong with the servers: two of them are one server, as far as the Clients
-// show that, or they have locks that a majority does not protect.
-func fit(members []Member) error {
-	clients, servers := make(map[*engine.Engine]bool), make(map[string]bool)
-	for _, m := range members {
-		if clients[m.Engine] {
-			return fmt.Errorf("a Client was given twice: %w", errs.BadArgument)
-		}
-		clients[m.Engine] = true
-		if server, known := serverOf(m.Engine); known && servers[server] {
-			return fmt.Errorf("two Clients are of one server, %s: %w", server, errs.BadArgument)
-		} else {
-			servers[server] = true
-		}
-		// With permits, more could be taken on majorities than there are on any server.
-		if _, ok := m.Locker.(lease.Placed); !ok {
-			return fmt.Errorf("a lock of type %T does not say where it stands: %w", m.Locker, errs.BadArgument)
-		}
-	}
-	return nil
-}
-
-// serverOf returns the address of the Client's server, without the database: two databases of a
-// server fail together. known is false if the address does not tell the server from others, as
-// behind Sentinels.
-func serverOf(e *engine.Engine) (server string, known bool) {
-	server = e.Conn.Address()
-	if i := strings.LastIndexByte(server, '/'); i >= 0 {
-		server = server[:i]
-	}
-	return server, server != "" && server != "FailoverClient"
-}
-
-// setOf returns a text that tells the set of servers from any other, in whatever order they are
-// given. It has the number of servers, and a hash of the addresses that their Clients were given.
-// Processes that give a server different addresses take theirs for different sets. That costs them
-// the longest lease when the quorum begins, and nothing else.
-func setOf(members []Member) string {
-	addresses := make([]string, len(members))
-	for i, m := range members {
-		addresses[i] = strconv.Quote(m.Engine.Conn.Address())
-	}
-	slices.Sort(addresses)
-	sum := sha256.Sum256([]byte(strings.Join(addresses, ",")))
-	return fmt.Sprintf("%d-%x", len(members), sum[:8])
-}
-
-// identityOf returns the identity of a Quorum: where its members stand, in whatever order they are
-// given.
-func identityOf(members []Member) string {
-	parts := make([]string, len(members))
-	for i, m := range members {
-		if placed, ok := m.Locker.(lease.Placed); ok {
-			// The two sides of one lock differ only by their type.
-			parts[i] = fmt.Sprintf("%p %T %q", m.Engine, m.Locker, placed.Place())
-		}
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, " ")
 }
 
 // Name returns the name that the lock was made with.
@@ -206,69 +139,6 @@ func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of
 	}
 	h.kind = of
 	return h.begin(), nil
-}
-
-// rounds asks in rounds until a majority grants the lock.
-func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*majorityHold, error) {
-	started := time.Now()
-	seen := make([]*seenAt, len(q.members))
-	for i, m := range q.members {
-		seen[i] = &seenAt{member: m}
-	}
-	var last error
-	turn := q.turn()
-	if wait {
-		defer turn.over()
-	}
-	for mayAsk := true; ; mayAsk = !wait || turn.mine(ctx) {
-		if err := ctx.Err(); err != nil {
-			return nil, because(err, last)
-		}
-		if !mayAsk {
-			_ = engine.Sleep(ctx, random(turn.next()))
-			a.Waited = time.Since(started)
-			continue
-		}
-		a.Attempts++
-		h, err := q.round(ctx, seen)
-		switch {
-		case err == nil:
-			return h, nil
-		case errors.Is(err, errBegun):
-			continue
-		case !wait || final(err):
-			if end := ctx.Err(); end != nil {
-				err = because(end, err)
-			}
-			return nil, err
-		case last == nil || ctx.Err() == nil:
-			last = err // a round that ctx cut short says nothing
-		}
-		if !errors.Is(err, errs.Busy) {
-			turn.yield()
-		}
-		// The pause is random, so that of several callers that each took a part of the servers,
-		// every one is alone at some time.
-		_ = engine.Sleep(ctx, random(turn.next()))
-		a.Waited = time.Since(started)
-	}
-}
-
-// The bounds of the pause between two rounds: see turn.next.
-const (
-	minPause = 8 * time.Millisecond
-	maxPause = 250 * time.Millisecond
-)
-
-// random returns at least half of d, and less than d.
-func random(d time.Duration) time.Duration { return d/2 + rand.N(d/2) }
-
-// because explains the end of a wait by the last refusal.
-func because(end, last error) error {
-	if last == nil {
-		return end
-	}
-	return fmt.Errorf("%w: %w", last, end)
 }
 
 // telemetry returns that of the first server's Client.

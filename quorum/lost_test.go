@@ -1,0 +1,231 @@
+// How the hold of a Quorum ends: by its release, by its loss, by the Close of its Clients.
+
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redises"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/quorum"
+)
+
+// A quorum may lose its members one by one. It is lost when no majority is left, and a release reports
+// a loss that nobody had noticed before.
+func TestQuorum_Lost(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *stage) {
+		p := w.began()
+		l := w.lock(p.quorum())
+		ctx := l.Context(t.Context())
+		for i := range 2 {
+			w.Servers[i].Del(name)
+			time.Sleep(11 * time.Second)
+			redises.WantLive(t, l, ctx)
+		}
+		w.Servers[2].Del(name)
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		redises.WantEnded(t, l, ctx, holdfast.ErrLost)
+		w.WantHeldOn(0) // the lease gives back the rest
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		if !l.Deadline().IsZero() {
+			t.Error("it has a deadline")
+		}
+		_, err := p.quorum().Lock(ctx)
+		world.WantErr(t, err, holdfast.ErrLost)
+		for lost := 2; lost <= 3; lost++ {
+			l := w.lock(p.quorum())
+			for i := range lost {
+				w.Servers[i].Del(name)
+			}
+			if err := l.Release(t.Context()); errors.Is(err, holdfast.ErrLost) != (lost > 2) || err == nil != (lost <= 2) {
+				t.Errorf("released after a loss on %d of 5: %v", lost, err)
+			}
+			w.WantHeldOn(0)
+		}
+	})
+}
+
+// A holder that is cut off from a majority learns of its loss before another process gets the lock.
+func TestQuorum_CutOff(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *stage) {
+		p, other := w.began(), w.process()
+		l := w.lock(p.quorum())
+		ctx := l.Context(t.Context())
+		var told time.Duration
+		go func() { <-ctx.Done(); told = w.Now() }()
+		time.Sleep(12 * time.Second)
+		for i := range 3 {
+			p.Unplug(i)
+		}
+		next := w.lock(other.quorum())
+		synctest.Wait()
+		if told == 0 || told >= w.Now() {
+			t.Errorf("told at %v, the next was in at %v", told, w.Now())
+		}
+		redises.WantEnded(t, l, ctx, holdfast.ErrLost)
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		redises.Release(t, next)
+	})
+}
+
+// A release that reaches a majority of the servers frees the lock.
+func TestQuorum_ReleaseWithoutAll(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *stage) {
+		p, other := w.began(), w.process()
+		l := w.lock(p.quorum())
+		p.Unplug(0)
+		p.Unplug(1)
+		began := w.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // the release goes on all the same
+		if err := l.Release(ctx); err != nil || w.Now()-began > 20*time.Millisecond {
+			t.Errorf("%v, in %v", err, w.Now()-began)
+		}
+		l = w.lock(other.quorum())
+		w.WantHeldOn(5) // the first lease still holds two of them
+		redises.Release(t, l)
+		p.Plug(0)
+		p.Plug(1)
+		w.WantHeldOn(0)
+
+		l = w.lock(p.quorum())
+		for i := range 3 {
+			p.Unplug(i)
+		}
+		if err := l.Release(t.Context()); err == nil {
+			t.Error("released without a majority")
+		}
+		for i := range 3 {
+			p.Plug(i)
+		}
+		w.WantHeldOn(0)
+	})
+}
+
+// When two releases run at once, one of them does the work.
+func TestQuorum_ReleaseTwiceAtOnce(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		l := w.lock(w.process().quorum())
+		both := make(chan error)
+		for range 2 {
+			go func() { both <- l.Release(t.Context()) }()
+		}
+		if a, b := <-both, <-both; (a == nil) == (b == nil) || !errors.Is(errors.Join(a, b), holdfast.ErrReleased) {
+			t.Errorf("%v, %v", a, b)
+		}
+	})
+}
+
+// A hold that lost one server and one Client is lost, and it gives back what is left.
+func TestQuorum_ClosedAndLost(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.began()
+		l := w.lock(p.quorum())
+		ctx := l.Context(t.Context())
+		p.Clients[0].Close()
+		w.Servers[1].Del(name)
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		redises.WantEnded(t, l, ctx, holdfast.ErrLost)
+		time.Sleep(time.Second)
+		if w.Servers[2].Exists(name) {
+			t.Error("it is still held by the Client that is open")
+		}
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		time.Sleep(20 * time.Second) // the hold of the closed Client runs out
+	})
+}
+
+// A lock ends because a majority of its Clients were closed. The other Clients renew their part no more,
+// so that their part is free when the lease is over. With Release their part is free at once.
+func TestQuorum_ClosedInPart(t *testing.T) {
+	for _, released := range []bool{false, true} {
+		play(t, 3, func(t *testing.T, w *stage) {
+			p := w.began()
+			q := p.quorum()
+			l := w.lock(q)
+			ctx := l.Context(t.Context())
+			inner, err := q.Lock(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(9 * time.Second)
+			p.Clients[0].Close()
+			synctest.Wait()
+			redises.WantLive(t, l, ctx) // two are a majority
+			p.Clients[1].Close()
+			synctest.Wait()
+			redises.WantEnded(t, l, ctx, holdfast.ErrClosed)
+			_, err = q.Lock(t.Context())
+			world.WantErr(t, err, holdfast.ErrClosed)
+			if !w.Servers[2].Exists(name) {
+				t.Error("it was given back under the work")
+			}
+			if !released {
+				time.Sleep(21 * time.Second)
+				w.WantHeldOn(0)
+				world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+				return
+			}
+			for _, one := range []*quorum.Lease{l, l, inner} {
+				time.Sleep(time.Second)
+				if !w.Servers[2].Exists(name) {
+					t.Error("it was given back under the work of another lease")
+				}
+				world.WantErr(t, one.Release(t.Context()), holdfast.ErrClosed)
+			}
+			time.Sleep(time.Second)
+			if w.Servers[2].Exists(name) {
+				t.Error("released, and still held by the Client that is open")
+			}
+			time.Sleep(20 * time.Second)
+		})
+	}
+}
+
+// The members of a lock end at different times. The lock lasts as long as a majority of them, and its
+// deadline says so. What has a longer MaxHold is not renewed after that.
+func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
+	fixed := func(d time.Duration) holdfast.LeaseOption { return holdfast.Fixed(d * time.Second) }
+	most := func(d time.Duration) holdfast.LeaseOption { return holdfast.MaxHold(d * time.Second) }
+	for _, tc := range []struct {
+		members  [3]holdfast.LeaseOption
+		lasts    time.Duration
+		deadline bool
+		cause    error
+	}{
+		{[3]holdfast.LeaseOption{fixed(5), fixed(5), fixed(5)}, 5 * time.Second, true, holdfast.ErrLost},
+		{[3]holdfast.LeaseOption{fixed(20), fixed(5), fixed(10)}, 10 * time.Second, true, holdfast.ErrLost},
+		{[3]holdfast.LeaseOption{most(3), most(3), most(3)}, 3 * time.Second, false, holdfast.ErrMaxHold},
+		{[3]holdfast.LeaseOption{most(3), most(3), most(60)}, 3 * time.Second, false, holdfast.ErrMaxHold},
+	} {
+		play(t, 3, func(t *testing.T, w *stage) {
+			p := w.began()
+			l := w.lock(holdfast.NewQuorumOf(name, p.Clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
+				return c.Mutex(name, tc.members[slices.Index(p.Clients, c)])
+			}))
+			granted, ctx := w.Now(), l.Context(t.Context())
+			if left := time.Until(l.Deadline()); tc.deadline && (left > tc.lasts || left < tc.lasts*9/10) {
+				t.Errorf("%v left, want %v", left, tc.lasts)
+			}
+			<-l.Done()
+			world.Within(t, "it lasted", w.Now()-granted, tc.lasts*9/10, tc.lasts)
+			redises.WantEnded(t, l, ctx, tc.cause)
+			if text := l.Err().Error(); tc.lasts == 5*time.Second && !strings.Contains(text, "fixed lease over after 5s") {
+				t.Errorf("it does not say after how long: %s", text)
+			}
+			world.WantErr(t, l.Release(t.Context()), tc.cause)
+			time.Sleep(28 * time.Second) // the keys stay for so long, as those of any lock
+			w.WantHeldOn(0)
+		})
+	}
+}

@@ -25,11 +25,9 @@ import (
 // envBug names the bug that is switched on.
 const envBug = "HOLDFAST_PLANTED"
 
-// switched is a build of the tests with every bug that can be switched.
-type switched struct {
-	overlay  string // the go command's list of replaced files
-	binaries string // a folder with the test binary of each package, by the path of its folder
-}
+// switched is a build of tests with bugs that can be switched: a folder with the test binary of each package, named by
+// the path of the package's folder.
+type switched string
 
 // binary returns the test binary of a package.
 func (s switched) binary(pkg string) string {
@@ -37,20 +35,19 @@ func (s switched) binary(pkg string) string {
 	if err != nil {
 		panic(err)
 	}
-	return filepath.Join(s.binaries, strings.ReplaceAll(dir, string(filepath.Separator), "+"))
+	return filepath.Join(string(s), strings.ReplaceAll(dir, string(filepath.Separator), "+"))
 }
 
 // switches returns the build for these bugs.
 func switches(t *testing.T, bugs []bug) switched {
 	t.Helper()
 	dir := t.TempDir()
-	s := switched{overlay: overlay(t, withSwitches(t, bugs)), binaries: dir}
 	keep := filepath.Join(t.TempDir(), "keep")
 	script := "#!/bin/sh\nln -f \"$1\" '" + dir + "'/\"$(pwd | tr / +)\"\n"
 	if err := os.WriteFile(keep, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	args := slices.Concat([]string{"test"}, quickBuild, []string{"-count=1", "-overlay=" + s.overlay, "-exec=" + keep})
+	args := slices.Concat([]string{"test"}, quickBuild, []string{"-count=1", "-overlay=" + overlay(t, withSwitches(t, bugs)), "-exec=" + keep})
 	pkgs := make(map[string]bool)
 	for _, b := range bugs {
 		if !pkgs[b.pkg()] {
@@ -61,7 +58,7 @@ func switches(t *testing.T, bugs []bug) switched {
 	if out, err := goCommand(t.Context(), t, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return s
+	return switched(dir)
 }
 
 // run runs some tests of a package in their step for at most patience, with this bug switched on.
@@ -69,10 +66,14 @@ func (s switched) run(t *testing.T, patience time.Duration, step step, b bug, pk
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
+	var source map[string]string // of what tests read, or compile
+	if b.name != "" {
+		source = b.plant(t)
+	}
 	args := []string{"-test.paniconexit0", "-test.timeout=" + patience.String(), "-test.run=" + pattern(tests)}
 	cmd := exec.CommandContext(ctx, s.binary(pkg), append(args, flags...)...)
 	cmd.Dir = filepath.Join(root, pkg)
-	cmd.Env = append(os.Environ(), envBug+"="+b.name, doctest.EnvOverlay+"="+s.overlay)
+	cmd.Env = append(os.Environ(), envBug+"="+b.name, doctest.EnvOverlay+"="+overlay(t, source))
 	return outputOf(t, cmd, step)
 }
 
@@ -178,12 +179,9 @@ func embedded(t *testing.T, script string) variable {
 }
 
 // canSwitch reports whether the bug can stand beside what it replaces: it is in the body of a function, or in a script
-// that has a variable of its own; and its tests do not read the source.
+// that has a variable of its own.
 func (b bug) canSwitch(t *testing.T) bool {
 	t.Helper()
-	if b.pkg() == "internal/test/repo" {
-		return false
-	}
 	e, d := b.edit(t), find(t, b.at)
 	if filepath.Ext(e.file) == ".lua" {
 		return embedded(t, e.file).name != ""

@@ -4,11 +4,13 @@ package conn
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/conn/call"
+	"github.com/holdfast-go/holdfast/internal/conn/fault"
+	"github.com/holdfast-go/holdfast/internal/conn/server"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
@@ -19,8 +21,8 @@ import (
 // beside it, as any other calls, and again after soon; the answer that comes first counts. The caller decides
 // whether to try again; if the connection has failed, the next try uses a new one. Batches that are
 // under way at the same time have a connection each.
-func (m *Manager) RunBatch(ctx context.Context, soon time.Duration, addr string, calls []*Call, answer func(i int, err error)) {
-	n := m.topology.at(addr)
+func (m *Manager) RunBatch(ctx context.Context, soon time.Duration, addr string, calls []*call.Call, answer func(i int, err error)) {
+	n := m.servers.At(addr)
 	outcomes := m.sendPatiently(ctx, soon, n, calls)
 	var elsewhere []int
 	for i, err := range outcomes {
@@ -39,8 +41,8 @@ func (m *Manager) RunBatch(ctx context.Context, soon time.Duration, addr string,
 // RunOnce sends calls to the server at addr as RunBatch does, but does not send again a call
 // that came late, or that went to a server without its keys. It is for calls that do the work
 // of many: their caller can make a call for each part of that work instead.
-func (m *Manager) RunOnce(ctx context.Context, soon time.Duration, addr string, calls []*Call) []error {
-	n := m.topology.at(addr)
+func (m *Manager) RunOnce(ctx context.Context, soon time.Duration, addr string, calls []*call.Call) []error {
+	n := m.servers.At(addr)
 	outcomes := m.sendPatiently(ctx, soon, n, calls)
 	for i, err := range outcomes {
 		outcomes[i] = m.told(n, calls[i], err)
@@ -48,14 +50,10 @@ func (m *Manager) RunOnce(ctx context.Context, soon time.Duration, addr string, 
 	return outcomes
 }
 
-// Answered reports whether err, the error of a call that was sent once, is a server's answer.
-// Then the connection is whole, and another call may succeed.
-func Answered(err error) bool { return isReply(err) }
-
 // Slot returns the slot of key in a cluster, 0 elsewhere. Two keys on one server may be used in
 // one call if their slots are equal.
 func (m *Manager) Slot(key string) int {
-	if !m.topology.follows() {
+	if !m.servers.Follows() {
 		return 0
 	}
 	return keys.Slot(key)
@@ -63,7 +61,7 @@ func (m *Manager) Slot(key string) int {
 
 // runAll runs the calls whose indices are in only, all at once. When slots have moved these are
 // most of a batch, and running them one after the other would take too long.
-func (m *Manager) runAll(ctx context.Context, calls []*Call, only []int, outcomes []error) {
+func (m *Manager) runAll(ctx context.Context, calls []*call.Call, only []int, outcomes []error) {
 	var all sync.WaitGroup
 	for _, i := range only {
 		all.Go(func() { outcomes[i] = m.Run(ctx, calls[i]) })
@@ -73,15 +71,15 @@ func (m *Manager) runAll(ctx context.Context, calls []*Call, only []int, outcome
 
 // leadsOn reports whether a call must be sent again, through Run: its key is on another server,
 // its connection had gone, or the server's clock was misjudged.
-func (m *Manager) leadsOn(c *Call, err error) bool {
+func (m *Manager) leadsOn(c *call.Call, err error) bool {
 	if err == nil {
-		return c.Status() == Late
+		return c.Status() == call.Late
 	}
-	if c.Script.refused(err) {
+	if c.Script.Refused(err) {
 		return true
 	}
-	switch judge(err) {
-	case moved, redirected, anew:
+	switch fault.Judge(err) {
+	case fault.Moved, fault.Redirected, fault.Anew:
 		return true
 	default:
 		return false
@@ -89,22 +87,22 @@ func (m *Manager) leadsOn(c *Call, err error) bool {
 }
 
 // told returns the error that the caller gets for the outcome err of a call.
-func (m *Manager) told(n *node, c *Call, err error) error {
+func (m *Manager) told(n *server.Node, c *call.Call, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case m.closing.Err() != nil:
 		return errs.Closed
-	case judge(err) == again:
-		m.topology.failed(n)
-		return explained(err, c.Script)
+	case fault.Judge(err) == fault.Again:
+		m.servers.Failed(n)
+		return fault.Explained(err, c.Script.Source())
 	default:
-		return typed(err, c.Script)
+		return fault.Typed(err, c.Script.Source())
 	}
 }
 
 // sendPatiently is sendOnce, and runs the calls once more each time that takes longer than soon.
-func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *node, calls []*Call) (outcomes []error) {
+func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *server.Node, calls []*call.Call) (outcomes []error) {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
 	others := make([]outrun, mostOutruns)
@@ -126,7 +124,7 @@ func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *node
 		}
 		all.Wait()
 	})
-	outcomes = m.sendOnce(ctx, n, calls)
+	outcomes = n.SendOnce(ctx, calls, m.hush)
 	if begin.Stop() {
 		return outcomes
 	}
@@ -145,17 +143,17 @@ const mostOutruns = 3
 
 // outrun is calls that run beside a batch of the same calls, which takes long.
 type outrun struct {
-	calls    []Call
+	calls    []call.Call
 	outcomes []error
 }
 
 // run runs copies of the calls.
-func (o *outrun) run(ctx context.Context, m *Manager, calls []*Call) {
-	o.calls, o.outcomes = make([]Call, len(calls)), make([]error, len(calls))
+func (o *outrun) run(ctx context.Context, m *Manager, calls []*call.Call) {
+	o.calls, o.outcomes = make([]call.Call, len(calls)), make([]error, len(calls))
 	only := make([]int, len(calls))
-	copies := make([]*Call, len(calls))
+	copies := make([]*call.Call, len(calls))
 	for i, c := range calls {
-		o.calls[i] = Call{
+		o.calls[i] = call.Call{
 			Script: c.Script, Keys: c.Keys, Args: c.Args,
 			Until: c.Until, AnyTime: c.AnyTime, Enough: c.Enough, Replicas: c.Replicas,
 		}
@@ -165,15 +163,15 @@ func (o *outrun) run(ctx context.Context, m *Manager, calls []*Call) {
 }
 
 // merge adds what the copies have found out to the calls, and to what became of them so far.
-func (o *outrun) merge(calls []*Call, outcomes []error) {
+func (o *outrun) merge(calls []*call.Call, outcomes []error) {
 	for i := range o.calls {
-		calls[i].join(&o.calls[i])
+		calls[i].Join(&o.calls[i])
 		switch err := outcomes[i]; {
 		case err == nil:
 		case o.outcomes[i] == nil:
 			outcomes[i] = nil
-			calls[i].take(&o.calls[i])
-		case !isReply(err):
+			calls[i].Take(&o.calls[i])
+		case !fault.IsReply(err):
 			outcomes[i] = o.outcomes[i]
 		}
 	}
@@ -181,68 +179,5 @@ func (o *outrun) merge(calls []*Call, outcomes []error) {
 
 // anyAnswered reports whether a server has answered any of the calls for good.
 func anyAnswered(outcomes []error) bool {
-	return slices.ContainsFunc(outcomes, func(err error) bool { return err == nil || isReply(err) && judge(err) == final })
-}
-
-// sendOnce sends the calls and returns the outcome of each. If the server does not have a call's script, or
-// refuses to be sent it, sendOnce sends that call again: with the source, or by the script's hash.
-func (m *Manager) sendOnce(ctx context.Context, n *node, calls []*Call) (outcomes []error) {
-	outcomes = make([]error, len(calls))
-	otherwise := m.sendBatch(ctx, n, calls, outcomes, nil)
-	if ctx.Err() == nil && !slices.ContainsFunc(outcomes, func(err error) bool { return !hasHungUp(err) }) {
-		otherwise = m.sendBatch(ctx, n, calls, outcomes, nil) // an idle connection had been closed, most likely
-	}
-	if len(otherwise) > 0 {
-		m.sendBatch(ctx, n, calls, outcomes, otherwise)
-	}
-	return outcomes
-}
-
-// hasHungUp reports whether a call failed since the other end had closed the connection. It may have run.
-func hasHungUp(err error) bool {
-	if errors.Is(err, errSpent) {
-		return true
-	}
-	return err != nil && !isReply(err) && !isTimeout(err) && !errors.As(err, new(unsent)) && !errors.As(err, new(unreached)) && judge(err) != final
-}
-
-// sendBatch sends all of the calls, or, if only is not nil, the calls whose indices are in only. It
-// returns the indices of the calls whose scripts must be sent otherwise: whole, or by their hashes.
-func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcomes []error, only []int) (otherwise []int) {
-	batch := make([]*request, 0, len(calls))
-	at := make([]int, 0, len(calls))
-	add := func(i int) {
-		r := m.requests.get()
-		r.call, r.quiet = calls[i], m.hush(calls[i].Script)
-		r.full = !n.learned.has(r.script(), n.gate.era.Load())
-		batch = append(batch, r)
-		at = append(at, i)
-	}
-	if only == nil {
-		for i := range calls {
-			add(i)
-		}
-	}
-	for _, i := range only {
-		add(i)
-	}
-	left := n.renew(ctx, batch)
-	for k, r := range batch {
-		i := at[k]
-		if left[k] {
-			if r.state.Load() == sent {
-				calls[i].remember(r)
-			}
-			outcomes[i] = ctx.Err()
-			continue
-		}
-		calls[i].absorb(r)
-		outcomes[i] = r.err
-		m.tell(ctx, n, calls[i], r.messages())
-		if n.learned.from(r, n.gate.era.Load()) {
-			otherwise = append(otherwise, i)
-		}
-		m.requests.put(r)
-	}
-	return otherwise
+	return slices.ContainsFunc(outcomes, func(err error) bool { return err == nil || fault.IsReply(err) && fault.Judge(err) == fault.Final })
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -242,4 +243,26 @@ func clusterKilledMaster(t *testing.T, c *redistest.ClusterSet) {
 	mustRun(t, m, newCount("{killed}"))
 	c.KillMasterOf("{killed}")
 	mustRun(t, m, newCount("{killed}"))
+}
+
+// The owner of a Manager hears that the keys of a slot are at another server, when a server says that it has moved.
+func TestKeysOfASlotThatHasMovedAreDoubted(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var doubted []string
+		b.onCluster(t, func(d conn.Doubt) {
+			for _, key := range []string{"k", "{k}2", "other"} {
+				if d.Concerns(key) {
+					doubted = append(doubted, key)
+				}
+			}
+		})
+		mustRun(t, b.Manager, newCount("k"))
+		doubted = nil // by the first connections
+		b.proxy.OnCommand(firstScripts(1, redistest.ReplyError("MOVED 12706 127.0.0.1:6379")))
+		mustRun(t, b.Manager, newCount("k"))
+		time.Sleep(time.Second) // go-redis may still be about to reload the table
+		if want := []string{"k", "{k}2"}; !slices.Equal(doubted, want) {
+			t.Errorf("doubted %v, want %v", doubted, want)
+		}
+	})
 }

@@ -66,10 +66,10 @@ func counts(keys ...string) []*conn.Call {
 	return calls
 }
 
-// newManager returns a Manager on rdb. The Manager is closed when t ends.
-func newManager(t testing.TB, rdb redis.UniversalClient) *conn.Manager {
+// newManager returns a Manager on rdb, whose owner hears of the events. The Manager is closed when t ends.
+func newManager(t testing.TB, rdb redis.UniversalClient, events ...conn.Events) *conn.Manager {
 	t.Helper()
-	m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
+	m, err := conn.New(rdb, slog.New(slog.DiscardHandler), append(events, conn.Events{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +104,19 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble), opts ...func(*re
 	})
 }
 
-// onCluster gives the bubble a Manager that takes the server for a cluster.
-func (b *bubble) onCluster(t *testing.T) {
+// onCluster gives the bubble a Manager that takes the server for a cluster. doubtful, if there is one, hears which keys
+// are doubted.
+func (b *bubble) onCluster(t *testing.T, doubtful ...func(conn.Doubt)) {
 	t.Helper()
+	var events conn.Events
+	if len(doubtful) > 0 {
+		events.Doubtful = doubtful[0]
+	}
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: []string{"127.0.0.1:6379"}, Dialer: b.proxy.Dial, ReadTimeout: 10 * time.Second,
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
-	b.Manager = newManager(t, rdb)
+	b.Manager = newManager(t, rdb, events)
 }
 
 // lines are what a log or go-redis has written.

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/conn/fault"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
@@ -154,7 +155,7 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 				c := start(b.Manager, newCount("k"))
 				time.Sleep(5 * time.Second)
 				b.proxy.Refuse(false)
-				served(t, conn.MaxRest+time.Second, c)
+				served(t, maxRest+time.Second, c)
 				if _, unheard := c.Outstanding(); unheard != (attempts == 2) || c.Attempts != attempts {
 					t.Errorf("outstanding %v, %d attempts, want %d", unheard, c.Attempts, attempts)
 				}
@@ -232,7 +233,7 @@ func TestPermanentErrorsAreToldAtOnce(t *testing.T) {
 				c := newCount("k")
 				var err error
 				takes(t, 0, func() { err = b.Run(t.Context(), c) })
-				if words := conn.Words(tc.message); err == nil || !strings.Contains(err.Error(), words) {
+				if words := explained(tc.message); err == nil || !strings.Contains(err.Error(), words) {
 					t.Errorf("got %v, want the server's words, %s", err, words)
 				}
 				for _, sentinel := range []error{errs.OutOfMemory, errs.WrongType, errs.Denied, errs.NoPermits, errs.Closed, errs.BadArgument} {
@@ -431,3 +432,15 @@ func TestHowReleasesAreToldIsAskedForUntilTheClusterAnswers(t *testing.T) {
 		})
 	}
 }
+
+// maxRest is the longest pause before a dial.
+const maxRest = 1200 * time.Millisecond
+
+// serverError is an error reply with these words.
+type serverError string
+
+func (e serverError) Error() string { return string(e) }
+func (e serverError) RedisError()   {}
+
+// explained returns the text that explains an error reply, without its sentinel.
+func explained(reply string) string { return fault.Explained(serverError(reply), "").Error() }

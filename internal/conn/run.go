@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/conn/call"
+	"github.com/holdfast-go/holdfast/internal/conn/fault"
+	"github.com/holdfast-go/holdfast/internal/conn/server"
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
@@ -28,7 +31,7 @@ const (
 // Run runs the call until it is answered. It returns nil when the script has answered. If ctx
 // ends first, it returns an error that matches ctx's and names the last failure. After Close it
 // returns errs.Closed. An error that no retry can mend is returned at once, with its sentinel.
-func (m *Manager) Run(ctx context.Context, c *Call) error {
+func (m *Manager) Run(ctx context.Context, c *call.Call) error {
 	t := attempt{m: m, call: c}
 	m.sweeper.start()
 	for {
@@ -46,28 +49,18 @@ func (m *Manager) Run(ctx context.Context, c *Call) error {
 }
 
 // over returns the reason why no further request of the call may be sent; nil if one may be.
-func (m *Manager) over(ctx context.Context, c *Call) error {
+func (m *Manager) over(ctx context.Context, c *call.Call) error {
 	if m.life(c).Err() != nil {
 		return errs.Closed
 	}
-	if c.over() {
+	if c.Over() {
 		return fmt.Errorf("the lease was over before the request could take effect: %w", errs.Lost)
 	}
-	return over(ctx)
-}
-
-// over returns why ctx has ended: its cause if that matches errs.Unavailable, which is the
-// bound of a call that does not wait; ctx's error otherwise. It returns nil if ctx has not
-// ended.
-func over(ctx context.Context) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errs.Unavailable) {
-		return cause
-	}
-	return ctx.Err()
+	return fault.Over(ctx)
 }
 
 // life returns the context that bounds the time in which the call may run at all.
-func (m *Manager) life(c *Call) context.Context {
+func (m *Manager) life(c *call.Call) context.Context {
 	if c.Cleanup {
 		return m.closed
 	}
@@ -77,11 +70,11 @@ func (m *Manager) life(c *Call) context.Context {
 // attempt is one Run: the form of the next request, and the outcome of the last one.
 type attempt struct {
 	m    *Manager
-	call *Call
+	call *call.Call
 
 	full     bool          // send the source
 	fewer    bool          // send only the first Call.Enough keys
-	detour   *node         // the node that an ASK named, for the next request only
+	detour   *server.Node  // the node that an ASK named, for the next request only
 	quiet    bool          // send the script's quiet form
 	denied   bool          // a server that an ASK named has answered no
 	failures int           // how many in a row, for the backoff
@@ -103,39 +96,32 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	asking := n != nil
 	if n == nil {
 		var err error
-		if n, err = t.m.topology.node(ctx, t.call.Keys[0]); err != nil {
-			return t.failed(ctx, nil, unsent{err})
+		if n, err = t.m.servers.Node(ctx, t.call.Keys[0]); err != nil {
+			return t.failed(ctx, nil, fault.Unsent{Err: err})
 		}
 	}
-	r := t.m.requests.get()
 	t.quiet = t.quiet || t.m.hush(t.call.Script)
-	r.call, r.manner = t.call, manner{full: t.full || n.gate.pace.slow(), fewer: t.fewer, asking: asking, quiet: t.quiet}
-	if t.call.Script.bundle != nil {
-		r.slot = t.m.Slot(t.call.Keys[0])
+	next := server.Sending{Call: t.call, Manner: server.Manner{Full: t.full, Fewer: t.fewer, Asking: asking, Quiet: t.quiet}}
+	if t.call.Script.InBundle() != nil {
+		next.Slot = t.m.Slot(t.call.Keys[0])
 	}
-	var elsewhere func() bool
-	if t.m.topology.follows() && !asking {
-		elsewhere = func() bool { return t.m.topology.elsewhere(n, t.call.Keys[0]) }
+	if t.m.servers.Follows() && !asking {
+		next.Elsewhere = func() bool { return t.m.servers.Elsewhere(n, t.call.Keys[0]) }
 	}
-	if !n.forCall(t.call).do(ctx, r, elsewhere) {
-		if r.state.Load() == sent {
-			t.call.remember(r) // its answer will not be read
-		}
+	o := n.Send(ctx, next)
+	if o.Left {
 		if ctx.Err() != nil {
 			t.silent = true
-			return 0, t.because(over(ctx))
+			return 0, t.because(fault.Over(ctx))
 		}
 		return 0, nil
 	}
 	t.silent = false
-	t.call.absorb(r)
-	failure, messages := r.err, r.messages()
-	t.m.requests.put(r)
-	if failure != nil {
-		return t.failed(ctx, n, failure)
+	if o.Err != nil {
+		return t.failed(ctx, n, o.Err)
 	}
 	t.accepted()
-	t.m.tell(ctx, n, t.call, messages)
+	n.Tell(ctx, t.call, o.Messages)
 	return t.replied(asking), nil
 }
 
@@ -143,10 +129,10 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 // count. asking says that an ASK had named the server.
 func (t *attempt) replied(asking bool) time.Duration {
 	switch status := t.call.Status(); {
-	case status == Late:
+	case status == call.Late:
 		t.silent = true
 		return t.later() // the reply has corrected our estimate of the server's clock
-	case status == Refused && asking && !t.denied:
+	case status == call.Refused && asking && !t.denied:
 		// A server that is importing a slot also answers no for a key that it does not have:
 		// because the key has moved on since, or has not arrived yet. The ASK that sent us
 		// there may be old.
@@ -157,13 +143,13 @@ func (t *attempt) replied(asking bool) time.Duration {
 }
 
 // failed decides what to do about a failure.
-func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration, error) {
-	verdict := judge(err)
-	if t.most = 0; verdict == final && t.call.Cleanup && mendable(err) {
-		verdict, t.most = again, mendBackoff
+func (t *attempt) failed(ctx context.Context, n *server.Node, err error) (time.Duration, error) {
+	verdict := fault.Judge(err)
+	if t.most = 0; verdict == fault.Final && t.call.Cleanup && fault.CleanUpOutlasts(err) {
+		verdict, t.most = fault.Again, mendBackoff
 	}
-	t.silent = verdict == again && mayBeSilent(err)
-	if ended(ctx) {
+	t.silent = verdict == fault.Again && mayBeSilent(err)
+	if fault.Ended(ctx) {
 		pause(ctx, t.m.life(t.call), maxBackoff) // its timer may be a moment late: nothing is sent until then
 	}
 	if over := t.m.over(ctx, t.call); over != nil {
@@ -173,56 +159,56 @@ func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration
 		return t.later(), nil
 	}
 	switch t.last = err; verdict {
-	case unknown:
+	case fault.Unknown:
 		t.full = true
 		return t.later(), nil
-	case anew:
+	case fault.Anew:
 		return t.later(), nil
-	case moved, redirected:
+	case fault.Moved, fault.Redirected:
 		return t.follow(n, err)
-	case again:
+	case fault.Again:
 		return t.again(n, err), nil
 	default:
-		return 0, typed(err, t.form())
+		return 0, fault.Typed(err, t.text())
 	}
 }
 
 // mayBeSilent reports whether an error may mean that the server did not answer the request: it did
 // if it refused it for a reason that only an operator ends.
 func mayBeSilent(err error) bool {
-	return remedyOf(err) != operator || errors.As(err, new(unreached)) || errors.As(err, new(unsent))
+	return fault.RemedyOf(err) != fault.Operator || errors.As(err, new(fault.Unreached)) || errors.As(err, new(fault.Unsent))
 }
 
 // again returns how long to wait before the request is sent again after a failure that may pass.
-func (t *attempt) again(n *node, err error) time.Duration {
-	if hasCode(err, "TRYAGAIN ") && t.call.Enough > 0 && !t.fewer {
+func (t *attempt) again(n *server.Node, err error) time.Duration {
+	if fault.HasCode(err, "TRYAGAIN ") && t.call.Enough > 0 && !t.fewer {
 		t.fewer = true
 		return t.later()
 	}
 	if n != nil && mayBeSilent(err) {
-		t.m.topology.failed(n)
+		t.m.servers.Failed(n)
 	}
 	t.complain()
-	if errors.As(err, new(unreached)) {
+	if errors.As(err, new(fault.Unreached)) {
 		return 0 // the gate makes the next request wait
 	}
-	if t.failures++; t.failures == 1 && !isReply(err) {
+	if t.failures++; t.failures == 1 && !fault.IsReply(err) {
 		return 0 // a lost connection: the next one may work
 	}
 	return t.backoff()
 }
 
 // follow makes the next request go where a MOVED or ASK points.
-func (t *attempt) follow(n *node, err error) (time.Duration, error) {
-	if !t.m.topology.follows() {
+func (t *attempt) follow(n *server.Node, err error) (time.Duration, error) {
+	if !t.m.servers.Follows() {
 		return 0, fmt.Errorf("the server belongs to a cluster, which takes a *redis.ClusterClient: %w: %w", errs.BadArgument, err)
 	}
-	addr := redirection(err, n.addr)
-	if judge(err) == moved {
-		t.m.topology.moved(t.call.Keys[0], addr)
-		t.m.events.doubt(slotOf(t.call.Keys[0]))
+	addr := fault.Redirection(err, n.Addr)
+	if fault.Judge(err) == fault.Moved {
+		t.m.servers.Moved(t.call.Keys[0], addr)
+		t.m.events.TellDoubt(server.DoubtOf(t.call.Keys[0]))
 	} else {
-		t.detour = t.m.topology.at(addr)
+		t.detour = t.m.servers.At(addr)
 	}
 	return t.later(), nil
 }
@@ -254,20 +240,12 @@ func (t *attempt) backoff() time.Duration {
 // caller that left before its deadline is not told that: Redis is not why it left.
 func (t *attempt) because(end error) error {
 	if t.silent {
-		end = unavailable(end)
+		end = fault.Unavailable(end)
 	}
 	if t.last == nil {
 		return end
 	}
-	return fmt.Errorf("%w (last failure: %w)", end, typed(t.last, t.form()))
-}
-
-// unavailable makes the error of a deadline also say that Redis could not be reached before it.
-func unavailable(end error) error {
-	if errors.Is(end, context.DeadlineExceeded) && !errors.Is(end, errs.Unavailable) {
-		return fmt.Errorf("%w: %w", errs.Unavailable, end)
-	}
-	return end
+	return fmt.Errorf("%w (last failure: %w)", end, fault.Typed(t.last, t.text()))
 }
 
 // complain logs that Redis has not answered for a while.
@@ -280,11 +258,11 @@ func (t *attempt) complain() {
 	}
 	if t.warned = t.m.outage.tell(time.Now()); t.warned {
 		what := "holdfast: redis does not answer, retrying"
-		if remedyOf(t.last) == operator {
+		if fault.RemedyOf(t.last) == fault.Operator {
 			what = "holdfast: redis refuses a clean-up, retrying"
 		}
-		t.m.log.Warn(what, "script", t.call.Script.name,
-			"error", explained(t.last, t.form()))
+		t.m.log.Warn(what, "script", t.call.Script.Name(),
+			"error", fault.Explained(t.last, t.text()))
 	}
 }
 

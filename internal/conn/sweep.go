@@ -5,11 +5,9 @@ package conn
 import (
 	"sync"
 	"time"
-)
 
-// sweepEvery is how often the Manager looks at its idle connections. It is the precision of the
-// user's ConnMaxIdleTime and ConnMaxLifetime.
-const sweepEvery = 10 * time.Second
+	"github.com/holdfast-go/holdfast/internal/conn/server"
+)
 
 // sweeper calls a function every sweepEvery, from the first start to stop.
 type sweeper struct {
@@ -29,7 +27,7 @@ func (s *sweeper) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.stopped {
-		s.timer = time.AfterFunc(sweepEvery, s.run)
+		s.timer = time.AfterFunc(server.SweepEvery, s.run)
 	}
 }
 
@@ -49,7 +47,7 @@ func (s *sweeper) run() {
 	defer s.mu.Unlock()
 	s.running.Done()
 	if !s.stopped {
-		s.timer.Reset(sweepEvery)
+		s.timer.Reset(server.SweepEvery)
 	}
 }
 

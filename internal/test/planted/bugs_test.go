@@ -35,9 +35,9 @@ var firstBugs = []bug{
 	// Requests that are lost, repeated or late.
 
 	{name: "a request has no not-after", by: "internal/conn TestNotAfterBoundsALateRequest",
-		at: "internal/conn request.claim", old: "clock.at(r.call.deadline(now, window))", new: "clock.at(r.call.deadline(now, window))+3600e6"},
+		at: "internal/conn/server request.claim", old: "clock.at(r.call.Deadline(now, window))", new: "clock.at(r.call.Deadline(now, window))+3600e6"},
 	{name: "a late request is executed", by: "fairlock TestEnterScript",
-		at: "internal/conn/lua/late.lua", old: "if now > tonumber(ARGV[1]) then", new: "if false then"},
+		at: "internal/conn/call/lua/late.lua", old: "if now > tonumber(ARGV[1]) then", new: "if false then"},
 	{name: "a clean-up ends before the last not-after", quick: true, by: "internal/engine TestSettleGoesOnUntilNothingCanComeLate",
 		at: "internal/engine Engine.Settle", old: "left < 0 || Sleep(ctx, min(pause, left+time.Millisecond)) != nil", new: "left < 0 || pause > soon || Sleep(ctx, soon) != nil"},
 	{name: "a mark stays without an expiry where two commands are refused", by: "internal/test/faults TestNothingStaysForEverWhicheverPairIsDenied",
@@ -60,7 +60,7 @@ var firstBugs = []bug{
 		at: "internal/lockhash/lua/free.lua", old: "if type(waiting) == 'number' and waiting > 0 then",
 		new: "if type(waiting) == 'number' and waiting > 1 then"},
 	{name: "a script that the server has forgotten is an error", by: "internal/conn TestScriptsAreLoadedWhereMissing",
-		at: "internal/conn judge", old: `case hasCode(err, "NOSCRIPT "): return unknown`, new: `case hasCode(err, "NOSCRIPT "): return final`},
+		at: "internal/conn/fault Judge", old: `case HasCode(err, "NOSCRIPT "): return Unknown`, new: `case HasCode(err, "NOSCRIPT "): return Final`},
 
 	// Holds: which owner has a hold, how often, and with which token.
 

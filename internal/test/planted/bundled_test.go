@@ -21,7 +21,7 @@ func TestEachSuitePassesInBundles(t *testing.T) {
 	if *planted != "bundled" {
 		t.Skip("no suite is run: -planted=bundled")
 	}
-	always := bug{at: "internal/conn minBundle", old: "minBundle = 3", new: "minBundle = 1"}
+	always := bug{at: "internal/conn/call MinBundle", old: "MinBundle = 3", new: "MinBundle = 1"}
 	for _, pkg := range inBundles {
 		t.Run(pkg, func(t *testing.T) {
 			began := time.Now()

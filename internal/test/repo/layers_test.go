@@ -31,6 +31,10 @@ var layers = [][]string{
 	{"internal/engine"},   // one Client, put together from what stands below
 	{"internal/line"},     // the wait loop
 	{"internal/conn", "internal/pubsub", "internal/renewal", "internal/telemetry"}, // machinery, each usable without the others
+	{"internal/conn/route"},                      // which server a call goes to
+	{"internal/conn/server"},                     // one server
+	{"internal/conn/call", "internal/conn/dial"}, // what is sent, and the connections on which
+	{"internal/conn/fault"},                      // what each error of theirs requires
 	{"internal/keys"},
 	{"internal/errs"},
 }

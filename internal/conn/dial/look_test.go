@@ -1,0 +1,134 @@
+//go:build unix
+
+// A look finds what has come, is rarely in vain, and changes nothing else.
+
+package dial
+
+import (
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+	"testing/synctest"
+)
+
+// lookedAt returns a looker at one end of a loopback connection, and both ends.
+func lookedAt(t *testing.T) (*Looker, net.Conn, net.Conn) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	here, there := loopback(t)
+	l := new(Looker)
+	l.Watch(here)
+	return l, here, there
+}
+
+// loopback returns both ends of a connection.
+func loopback(t *testing.T) (here, there net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if here, err = net.Dial("tcp", listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { here.Close() })
+	if there, err = listener.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { there.Close() })
+	return here, there
+}
+
+// A server that does not answer in time is looked at ever more rarely, and as before once it does.
+func TestLooksInVainBecomeRare(t *testing.T) {
+	l, _, there := lookedAt(t)
+	b := make([]byte, 64)
+	for _, want := range []int{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024} {
+		if n := l.Read(b); n != 0 {
+			t.Fatalf("read %d bytes, and nothing was sent", n)
+		}
+		asleep := l.rest
+		for l.rest > 0 {
+			if l.Read(b) != 0 {
+				t.Fatal("read without a look")
+			}
+		}
+		if asleep != want {
+			t.Errorf("after %d looks in vain %d answers are awaited asleep, want %d", l.vain, asleep, want)
+		}
+	}
+	if _, err := io.WriteString(there, "+OK\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for n == 0 { // the kernel may take longer than one look
+		l.rest = 0
+		n = l.Read(b)
+	}
+	if got := string(b[:n]); got != "+OK\r\n" || l.vain != 0 {
+		t.Errorf("read %q, after %d looks in vain", got, l.vain)
+	}
+	if l.Read(b); l.rest != 2 {
+		t.Errorf("after a look that found something, and one in vain, %d answers are awaited asleep, want 2", l.rest)
+	}
+}
+
+// A program's own test may use a real server in a bubble, where no time passes while it reads.
+func TestALookEndsWhereTimeStandsStill(t *testing.T) {
+	l, _, _ := lookedAt(t)
+	synctest.Test(t, func(t *testing.T) {
+		if n := l.Read(make([]byte, 64)); n != 0 {
+			t.Errorf("read %d bytes, and nothing was sent", n)
+		}
+	})
+}
+
+// The end of a connection is not the looker's to tell.
+func TestALookLeavesTheEndToTheReader(t *testing.T) {
+	l, here, there := lookedAt(t)
+	there.Close()
+	b := make([]byte, 64)
+	if n := l.Read(b); n != 0 {
+		t.Errorf("read %d bytes", n)
+	}
+	if _, err := here.Read(b); !errors.Is(err, io.EOF) {
+		t.Errorf("then the reader gets %v, want EOF", err)
+	}
+	here.Close()
+	l.rest = 0
+	if n := l.Read(b); n != 0 {
+		t.Errorf("read %d bytes after close", n)
+	}
+}
+
+// metered is a connection of a program's own: it counts what it reads.
+type metered struct {
+	*net.TCPConn
+	count *int
+}
+
+func (m metered) Read(b []byte) (int, error) {
+	n, err := m.TCPConn.Read(b)
+	*m.count += n
+	return n, err
+}
+
+// What the program's own connection does with the bytes must be done to all of them. With one processor a
+// look would keep it from those that are to answer.
+func TestNoLookPastTheReadOfTheProgramsOwnConnection(t *testing.T) {
+	l, here, _ := lookedAt(t)
+	if l.raw == nil {
+		t.Error("a plain socket is not looked at")
+	}
+	l = new(Looker)
+	if l.Watch(metered{here.(*net.TCPConn), new(int)}); l.raw != nil {
+		t.Error("the looker reads from the socket under the program's connection")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if l.Watch(here); l.raw != nil {
+		t.Error("it looks, and keeps the only processor")
+	}
+}

@@ -1,0 +1,64 @@
+// The pace of a server: how long it is given for a reply.
+
+package server
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn/call"
+)
+
+// Pace is shared by all connections of a Manager to one server. A server that is silent for longer
+// than its patience is taken for frozen, and the request is sent again on a new connection. If that
+// were always the same second, a server that needs longer would never be heard, and each try would
+// add a connection to its load. So the patience doubles each time, up to the program's ReadTimeout,
+// and goes back by half with each reply that came in a quarter of it.
+type Pace struct {
+	least, most time.Duration
+	now         atomic.Int64 // ns
+	widened     atomic.Int64 // when a request was last given more than Window, in ns since 1970; 0: never
+}
+
+// NewPace returns the pace of a server which the program gives that long for a reply.
+func NewPace(most time.Duration) *Pace {
+	p := &Pace{least: min(most, ioTimeout), most: most}
+	p.now.Store(int64(p.least))
+	return p
+}
+
+// patience returns how long the server is given for a reply now.
+func (p *Pace) patience() time.Duration { return time.Duration(p.now.Load()) }
+
+// slow reports whether the server has lately needed longer than most servers do. Then scripts are sent
+// whole: to hear that it does not have one takes as long as everything else.
+func (p *Pace) slow() bool { return p.patience() > p.least }
+
+// window returns how long a request that is sent now may be on its way and still take effect.
+func (p *Pace) window(now time.Time) time.Duration {
+	d := p.patience()
+	if d <= call.Window {
+		return call.Window
+	}
+	p.widened.Store(now.UnixNano())
+	return d
+}
+
+// wide reports whether a request that had more than Window may still take effect.
+func (p *Pace) wide(now time.Time) bool {
+	at := p.widened.Load()
+	return at != 0 && now.Sub(time.Unix(0, at)) < 2*call.MaxWindow
+}
+
+// silent records that no reply came within the patience that the server had. Of the waits that ended
+// together only one counts.
+func (p *Pace) silent(patience time.Duration) {
+	p.now.CompareAndSwap(int64(patience), int64(min(2*patience, p.most)))
+}
+
+// heard records how long a reply took.
+func (p *Pace) heard(took time.Duration) {
+	if now := p.patience(); now > p.least && took < now/4 {
+		p.now.CompareAndSwap(int64(now), int64(max(now/2, p.least)))
+	}
+}

@@ -1,0 +1,62 @@
+// A connection whose user has one timeout for good, and whose server is given as long as it was seen to need.
+
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn/dial"
+)
+
+// unhurried is a connection of a go-redis client whose timeouts cannot be changed any more.
+type unhurried struct {
+	net.Conn
+	pace     *Pace
+	asked    time.Time // when the deadline of the present read was set
+	patience time.Duration
+}
+
+// unhurriedSocket lets go-redis see whether the raw connection was closed.
+type unhurriedSocket struct {
+	*unhurried
+	syscall.Conn
+}
+
+// Unhurried returns by as a dialer whose connections read until the pace says that no reply comes.
+func Unhurried(p *Pace, by dial.Dialer) dial.Dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := by(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		u := &unhurried{Conn: conn, pace: p}
+		if raw, ok := conn.(syscall.Conn); ok {
+			return unhurriedSocket{u, raw}, nil
+		}
+		return u, nil
+	}
+}
+
+func (u *unhurried) SetReadDeadline(t time.Time) error {
+	u.asked, u.patience = time.Now(), u.pace.patience()
+	if end := u.asked.Add(u.patience); t.IsZero() || end.Before(t) {
+		t = end
+	}
+	return u.Conn.SetReadDeadline(t)
+}
+
+func (u *unhurried) Read(b []byte) (int, error) {
+	n, err := u.Conn.Read(b)
+	switch took := time.Since(u.asked); {
+	case n > 0:
+		u.pace.heard(took)
+	case errors.Is(err, os.ErrDeadlineExceeded) && took >= u.patience:
+		u.pace.silent(u.patience)
+	}
+	return n, err
+}

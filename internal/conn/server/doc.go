@@ -5,16 +5,20 @@
 //
 //	Node.Send     a call becomes a request. A caller that finds a free wire sends at once, by
 //	              itself; callers that find every wire busy queue
-//	Node.flush    when a wire comes free, its share of the queue goes out as one pipeline: group
+//	flush         when a wire comes free, its share of the queue goes out as one pipeline: group
 //	              commit
 //	carried       several requests of a pipeline may go out as one script, a bundle
 //	wire.run      one connection: it stamps each request with its not-after, writes, and reads the
 //	              replies
 //	link          the connection as go-redis sees it: when to give up reading, and when to cut
 //
-// A server has two nodes: the second carries the calls that wait for replicas, so that others do not
-// wait with them. Each has connections of its own for renewals, so that these never stand behind
-// callers, nor callers behind them.
+// A Node has three carriers, each with wires of its own, so that what one carries does not wait for
+// what another does:
+//
+//	callers      most calls, by group commit
+//	replicated   calls that wait for replicas, likewise
+//	renewals     batches of renewals, each with a wire while it is under way. Where none can be
+//	             made, a batch goes into the callers' queue (renew)
 //
 // A request is in one of these states:
 //
@@ -25,7 +29,7 @@
 //
 // # What holds at all times
 //
-//   - No caller makes a connection. The node does, on goroutines of its own (reach, open), through the
+//   - No caller makes a connection. The node does, on goroutines of its own (open, openRenewals), through the
 //     gate, which lets a server that has failed be dialled once at a time and with growing pauses.
 //   - A wire is one connection, and has one user at a time. Whatever ends a call cuts it under the
 //     reader; then it is not used again. It is never waited for.
@@ -37,8 +41,9 @@
 //
 // # What may be called under which mutex
 //
-// Node.mu guards the queue and the lists of wires. It is taken before gate.mu, and nothing that may
-// block is called under it: wires are ended after it, or on a goroutine of the node. gate.mu and
-// learned.mu are leaves. Events are called under none of them. Interrupt cuts the connections in use,
-// so that all callers return; Close waits for the node's goroutines.
+// carrier.mu guards a carrier's queue and its lists of wires. Nothing that may block is called under it:
+// wires are ended after it, or on a goroutine of the node. gate.mu may be taken under it; gate.mu and
+// learned.mu are leaves. Only Retire holds several carriers' mutexes, in the order of Node.carriers.
+// Events are called under none of them. Interrupt cuts the connections in use, so that all callers
+// return; Close waits for the node's goroutines.
 package server

@@ -77,7 +77,7 @@ func (n *Node) Tell(ctx context.Context, c *call.Call, messages []Message) {
 	for i := range messages {
 		r := n.requests.get()
 		r.call, r.message = &call.Call{Cleanup: c.Cleanup}, &messages[i]
-		if !n.do(ctx, r, nil) {
+		if !n.callers.do(ctx, r, nil) {
 			return
 		}
 		failure := r.err

@@ -13,16 +13,16 @@ import (
 
 func TestANodeThatWasGivenUpSendsItsCallersOn(t *testing.T) {
 	n := New("", &redis.Options{}, nil, nil)
-	n.renewals.idle = []*wire{{node: n}}
-	if !n.inUse() {
-		t.Error("an idle connection for renewals would be forgotten, and never closed")
+	n.renewals.wires = []*wire{{node: n}}
+	if !n.renewals.inUse() {
+		t.Error("a connection for renewals would be forgotten, and never closed")
 	}
-	n.renewals.idle = nil
+	n.renewals.wires = nil
 	if !n.Retire() {
 		t.Fatal("was not given up, though nothing is on it")
 	}
 	r := &request{call: &call.Call{}}
-	if w := n.board(r); w != nil || fault.Judge(r.err) != fault.Anew {
+	if w := n.callers.board(r); w != nil || fault.Judge(r.err) != fault.Anew {
 		t.Errorf("%v, %v, want that the caller looks anew", w, r.err)
 	}
 	if _, err := n.takeRenewals(t.Context()); fault.Judge(err) != fault.Anew {
@@ -31,12 +31,13 @@ func TestANodeThatWasGivenUpSendsItsCallersOn(t *testing.T) {
 }
 
 func TestOnlyALoneCallerLooks(t *testing.T) {
-	n := oneNode("", new(redis.Options), nil, newGate(ioTimeout))
+	n := New("", new(redis.Options), nil, nil)
+	c := &n.callers
 	for range 2 {
-		n.wires = append(n.wires, &wire{node: n})
+		c.wires = append(c.wires, &wire{node: n})
 	}
-	n.free = append(n.free, n.wires...)
-	first, second := n.board(&request{call: new(call.Call)}), n.board(&request{call: new(call.Call)})
+	c.free = append(c.free, c.wires...)
+	first, second := c.board(&request{call: new(call.Call)}), c.board(&request{call: new(call.Call)})
 	if !first.alone || second.alone {
 		t.Errorf("the first caller looks: %t, want true; the second, beside it: %t, want false", first.alone, second.alone)
 	}

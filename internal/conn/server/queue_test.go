@@ -18,7 +18,7 @@ import (
 // are few: one each time that half of the queue has left.
 func TestCallersThatLeaveTheQueueDoNotWaitForEachOther(t *testing.T) {
 	const callers = 10_000
-	n := New("", &redis.Options{}, nil, nil)
+	n := &New("", &redis.Options{}, nil, nil).callers
 	var stay []*request
 	for i := range callers {
 		r := new(request)

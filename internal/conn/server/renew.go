@@ -1,4 +1,4 @@
-// Which connection carries renewals.
+// A batch of renewals is sent once.
 
 package server
 
@@ -84,10 +84,10 @@ func (n *Node) renew(ctx context.Context, batch []*request) (left []bool) {
 	switch {
 	case err == nil:
 		w.run(ctx, batch...)
-		n.giveRenewals(w)
-	case ctx.Err() == nil && n.queueAll(batch):
+		n.renewals.giveRenewals(w)
+	case ctx.Err() == nil && n.callers.queueAll(batch):
 		for i, r := range batch {
-			left[i] = !n.await(ctx, r, nil)
+			left[i] = !n.callers.await(ctx, r, nil)
 		}
 	default:
 		for _, r := range batch {
@@ -95,27 +95,6 @@ func (n *Node) renew(ctx context.Context, batch []*request) (left []bool) {
 		}
 	}
 	return left
-}
-
-// queueAll queues the requests for the wires of callers. It reports false if there is none that
-// works.
-func (n *Node) queueAll(batch []*request) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed || !n.works() {
-		return false
-	}
-	for _, r := range batch {
-		r.queued, r.urgent = true, true
-		if r.done == nil {
-			r.done = make(chan struct{}, 1)
-		}
-	}
-	n.queue = append(n.queue, batch...)
-	if w := n.freeWire(); w != nil {
-		n.workers.Go(func() { n.flush(w) })
-	}
-	return true
 }
 
 // learned is the scripts that a server may be asked for by their hashes in renewals, as it has answered them since it

@@ -59,7 +59,7 @@ var sentinelBugs = []bug{
 		at: "internal/renewal Scheduler.putBack", old: "s.wheel.Set(e, e.tick)", new: "s.wheel.Set(e, 0)"},
 	{name: "a leader that hears that it does not lead waits for its renewal", by: "leader TestALeadThatIsTakenAwayIsLost",
 		at: "leader Term.Try", old: "return key == lead", new: "return false && key == lead"},
-	{name: "a cluster whose slots move has no lease asked for", by: "internal/conn/route TestKeysThatAnotherServerHasAreDoubted",
+	{name: "a cluster whose slots move has no lease asked for", by: "internal/conn TestKeysOfASlotThatHasMovedAreDoubted",
 		at: "internal/conn attempt.follow", old: "t.m.events.TellDoubt(server.DoubtOf(t.call.Keys[0]))"},
 	{name: "a failover in a cluster has no lease asked for", by: "internal/conn/route TestKeysThatAnotherServerHasAreDoubted",
 		at: "internal/conn/route cluster.watch", old: "c.events.TellDoubt(server.Doubt{All: true})"},

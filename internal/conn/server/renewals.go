@@ -1,0 +1,148 @@
+// Batches of renewals have a wire each, so that they never stand behind callers.
+
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn/fault"
+)
+
+// maxIdleRenewals is how many idle connections for renewals a node keeps.
+const maxIdleRenewals = 4
+
+// errNotYet says that the connection for renewals is still being made, while a connection of
+// the callers works.
+var errNotYet = errors.New("still connecting")
+
+// takeRenewals returns a connection for renewals. If there is none, it has one made and waits
+// for it until ctx ends. If a connection of the callers works, it does not wait longer than
+// slow; and not at all while the server fails, or for the first connection if that one is free. Then it
+// returns errNotYet. A connection that is still being made is there for the next try.
+func (n *Node) takeRenewals(ctx context.Context) (*wire, error) {
+	for {
+		w, begun, err := n.renewals.takeOrMake()
+		if w != nil || err != nil {
+			return w, err
+		}
+		if !begun.any && n.callers.hasFree() || n.gate.failing() && n.callers.works() {
+			return nil, errNotYet
+		}
+		if err := n.awaitRenewals(ctx, begun.changed); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// takeOrMake returns the idle wire that was used last, and an error if there will be none. If there is
+// none now, it has one made, unless one is being made already; another one if that takes long. There is
+// one, unless several batches of renewals are on their way at the same time.
+func (c *carrier) takeOrMake() (*wire, made, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, made{}, net.ErrClosed
+	case c.retired:
+		return nil, made{}, fault.ErrRetired
+	}
+	if w := c.freeWire(); w != nil {
+		return w, made{}, nil
+	}
+	if c.connecting < maxWires && c.another(1) {
+		c.connecting++
+		c.begun = time.Now()
+		if c.changed == nil {
+			c.changed = make(chan struct{})
+		}
+		c.node.workers.Go(c.openRenewals)
+	}
+	return nil, c.made, nil
+}
+
+// awaitRenewals waits until the making of a connection for renewals has ended, or slow has passed. It
+// returns why its caller waits no longer, or nil.
+func (n *Node) awaitRenewals(ctx context.Context, changed <-chan struct{}) error {
+	late := !closedWithin(ctx, changed, slow)
+	idle, err := n.renewals.lastMade()
+	switch {
+	case idle:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case late && n.callers.works():
+		return errNotYet
+	case late:
+		return nil // err is that of an earlier one
+	default:
+		return err
+	}
+}
+
+// lastMade reports whether a wire is idle, and the error of the last one that was made.
+func (c *carrier) lastMade() (idle bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.free) > 0, c.err
+}
+
+// closedWithin waits until c is closed. It reports false if d passes or ctx ends first.
+func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// openRenewals makes a wire for renewals.
+func (c *carrier) openRenewals() {
+	w, err := c.node.dial()
+	c.mu.Lock()
+	c.connecting--
+	c.err = err
+	c.any = c.any || err == nil
+	kept := err == nil && c.keep(w)
+	if kept {
+		w.watchful = true
+		c.wires = append(c.wires, w)
+	}
+	close(c.changed)
+	c.changed = nil
+	if c.connecting > 0 {
+		c.changed = make(chan struct{})
+	}
+	c.mu.Unlock()
+	if w != nil && !kept {
+		w.end()
+	}
+}
+
+// giveRenewals gives a wire for renewals back.
+func (c *carrier) giveRenewals(w *wire) {
+	c.mu.Lock()
+	kept := c.node.current(w) && c.keep(w)
+	if !kept {
+		c.remove(w)
+	}
+	c.mu.Unlock()
+	if !kept {
+		w.end()
+	}
+}
+
+// keep makes a wire for renewals idle, unless there are enough of them. The caller holds the mutex.
+func (c *carrier) keep(w *wire) bool {
+	if c.closed || len(c.free) >= maxIdleRenewals {
+		return false
+	}
+	c.free = append(c.free, w)
+	return true
+}

@@ -2,9 +2,7 @@
 
 package conn
 
-import (
-	"github.com/holdfast-go/holdfast/internal/conn/call"
-)
+import "github.com/holdfast-go/holdfast/internal/conn/call"
 
 // refusesToPublish reports whether err, the answer to the last request, may mean that the server
 // refuses scripts that publish. Then the next request is quiet.

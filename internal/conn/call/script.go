@@ -131,7 +131,7 @@ func (s *Script) Command(args []any, full bool) []any {
 // Hushed returns the script's quiet form; nil if it needs none.
 func (s *Script) Hushed() *Script { return s.quiet }
 
-// InBundle returns the bundle in which the script may run, nil if it runs by itself only; asPart
+// InBundle returns the bundle in which the script may run, nil if it runs by itself only; AsPart
 // returns which part of that bundle it is.
 func (s *Script) InBundle() *Bundle { return s.bundle }
 func (s *Script) AsPart() int       { return s.part }

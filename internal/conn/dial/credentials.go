@@ -193,6 +193,7 @@ func (fs *Feeds) Of(provider auth.StreamingCredentialsProvider) *Feed {
 	return f
 }
 
+// Close ends every subscription.
 func (fs *Feeds) Close() {
 	fs.mu.Lock()
 	all := fs.all

@@ -2,9 +2,7 @@
 
 package dial
 
-import (
-	"net"
-)
+import "net"
 
 // Drop closes a connection at once. Closing a TLS connection would first write a farewell, and
 // wait for that.

@@ -11,7 +11,7 @@ import (
 )
 
 // Guarded runs f, a function of the user's; name is for errors. A panic in f becomes an error.
-// When ctx ends, guarded leaves f behind, because f need not look at ctx; if f then returns a
+// When ctx ends, Guarded leaves f behind, because f need not look at ctx; if f then returns a
 // value without an error, late is called with it.
 func Guarded[T any](ctx context.Context, name string, f func() (T, error), late func(T)) (T, error) {
 	type result struct {
@@ -59,6 +59,7 @@ func Within(ctx context.Context, network, addr string, dial Dialer) (net.Conn, e
 	return withDeadlines(conn), nil
 }
 
+// Dialer makes connections, as that of go-redis's options does.
 type Dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Bounded returns dial as a dialer that returns when its context ends.

@@ -4,7 +4,6 @@ package route
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -45,19 +44,6 @@ type cluster struct {
 	loaded atomic.Bool // true once there is a table
 	support
 	asking sync.WaitGroup
-}
-
-// member is a server that callers were led to.
-type member struct {
-	*server.Node
-	lookup // the last one that led to it
-}
-
-// lookup is the finding of a server by a key.
-type lookup struct {
-	key     string // the key that was looked up
-	at      time.Time
-	watched bool // the cluster waits for another server to have the key
 }
 
 // support is which pub/sub the servers have.
@@ -117,7 +103,7 @@ func (c *cluster) Node(ctx context.Context, key string) (*server.Node, error) {
 	return n, nil
 }
 
-// Known is node without I/O, once there is a table to look the key up in; before that it
+// Known is Node without I/O, once there is a table to look the key up in; before that it
 // returns nil.
 func (c *cluster) Known(key string) *server.Node {
 	if !c.loaded.Load() {
@@ -125,7 +111,7 @@ func (c *cluster) Known(key string) *server.Node {
 	}
 	n, err := c.Node(context.Background(), key)
 	if err != nil {
-		return nil // the caller then calls node, which returns the error
+		return nil // the caller then calls Node, which returns the error
 	}
 	return n
 }
@@ -202,86 +188,12 @@ func (c *cluster) relocated(slot int) (string, bool) {
 	return to.addr, ok
 }
 
-func (c *cluster) At(addr string) *server.Node {
-	c.mu.Lock()
-	m := c.byAddr[addr]
-	c.mu.Unlock()
-	if m != nil {
-		return m.Node
-	}
-	its := c.optionsFor(addr)
-	made := server.New(addr, its.options, its.feed, c.events)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m := c.byAddr[addr]; m != nil {
-		return m.Node // another goroutine was faster
-	}
-	switch {
-	case c.closed:
-		made.Close() // at once: nothing is on it
-	case c.closing:
-		made.Interrupt()
-	}
-	c.byAddr[addr] = &member{Node: made, lookup: lookup{at: time.Now()}}
-	return made
-}
-
 func (c *cluster) Moved(key, addr string) {
 	c.mu.Lock()
 	c.overlay[keys.Slot(key)] = relocation{addr: addr, told: time.Now()}
 	c.mu.Unlock()
 	c.client.ReloadState(context.Background())
 }
-
-// Failed forgets every MOVED that named that server, and asks for a new table: dial errors
-// alone do not make go-redis reload it.
-func (c *cluster) Failed(n *server.Node) {
-	c.mu.Lock()
-	for slot, to := range c.overlay {
-		if to.addr == n.Addr {
-			delete(c.overlay, slot)
-		}
-	}
-	if m := c.byAddr[n.Addr]; m != nil && m.Node == n && m.key != "" && !m.watched && !c.closing {
-		m.watched = true
-		key := m.key
-		c.asking.Go(func() { c.watch(m, key) })
-	}
-	c.mu.Unlock()
-	c.client.ReloadState(context.Background())
-}
-
-// watch has all keys doubted once another server has key, which the member had when it failed: a
-// failover may have forgotten what was written last. If the server itself comes back, its next
-// connection does that.
-func (c *cluster) watch(m *member, key string) {
-	for until := time.Now().Add(retireAfter); c.has(m.Node, key) && m.Failing() && time.Now().Before(until); {
-		if c.interruptedWithin(watchEvery) {
-			break
-		}
-	}
-	c.mu.Lock()
-	m.watched = false
-	c.mu.Unlock()
-	if !c.has(m.Node, key) {
-		c.events.TellDoubt(server.Doubt{All: true})
-	}
-}
-
-// interruptedWithin waits for d, and reports whether callers are interrupted before.
-func (c *cluster) interruptedWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c.interrupted:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
-// watchEvery is how often watch looks at the table.
-const watchEvery = 100 * time.Millisecond
 
 func (c *cluster) Masters(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
@@ -308,38 +220,6 @@ func (c *cluster) Elsewhere(n *server.Node, key string) bool {
 	return now != nil && now != n
 }
 
-// Sweep also gives up each node on which nothing was sent for a while and whose server no
-// longer has the node's slot: that server is no longer a master, or no longer there.
-func (c *cluster) Sweep(now time.Time) {
-	for _, m := range c.members() {
-		m.Sweep(now)
-		c.mu.Lock()
-		key, used := m.key, m.at
-		c.mu.Unlock()
-		if now.Sub(used) < retireAfter || c.has(m.Node, key) {
-			continue
-		}
-		if m.Retire() {
-			c.mu.Lock()
-			if c.byAddr[m.Addr] == m {
-				delete(c.byAddr, m.Addr)
-				delete(c.options, m.Addr)
-			}
-			c.mu.Unlock()
-		}
-	}
-}
-
-// retireAfter is how long the connections to a server are kept after it has lost its slots.
-const retireAfter = 30 * time.Second
-
-// has reports whether the table names the node's server for the key. It reports true if the
-// table cannot be read.
-func (c *cluster) has(n *server.Node, key string) bool {
-	master, err := c.client.MasterForKey(context.Background(), key)
-	return err != nil || master.Options().Addr == n.Addr
-}
-
 func (c *cluster) Interrupt() {
 	c.mu.Lock()
 	first := !c.closing
@@ -363,10 +243,4 @@ func (c *cluster) Close() {
 	}
 	_ = c.client.Close()
 	c.asking.Wait()
-}
-
-func (c *cluster) members() []*member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Collect(maps.Values(c.byAddr))
 }

@@ -18,7 +18,7 @@ import (
 type topology interface {
 	// Node returns the node of the master that has key. It may do I/O.
 	Node(ctx context.Context, key string) (*server.Node, error)
-	// Known returns what node returns, or nil if node might do I/O or wait.
+	// Known returns what Node returns, or nil if Node might do I/O or wait.
 	Known(key string) *server.Node
 	// At returns the node of the server at addr.
 	At(addr string) *server.Node
@@ -28,7 +28,7 @@ type topology interface {
 	Failed(n *server.Node)
 	// Sharded reports whether channels belong to slots. It may do I/O.
 	Sharded(ctx context.Context) (bool, error)
-	// Probed reports whether sharded no longer does I/O.
+	// Probed reports whether Sharded no longer does I/O.
 	Probed() bool
 	// Masters returns the addresses of all masters. It may do I/O.
 	Masters(ctx context.Context) ([]string, error)

@@ -50,7 +50,7 @@ type answerOfOne string
 
 func (a answerOfOne) Error() string { return string(a) }
 
-// RedisError makes isReply know it.
+// RedisError makes fault.IsReply know it.
 func (a answerOfOne) RedisError() {}
 
 // mayJoin reports whether the request may be sent in a bundle. One that is sent again, or otherwise

@@ -2,9 +2,7 @@
 
 package server
 
-import (
-	"github.com/holdfast-go/holdfast/internal/conn/call"
-)
+import "github.com/holdfast-go/holdfast/internal/conn/call"
 
 // Sending is one sending of a call.
 type Sending struct {

@@ -101,7 +101,7 @@ func (m *Manager) told(n *server.Node, c *call.Call, err error) error {
 	}
 }
 
-// sendPatiently is sendOnce, and runs the calls once more each time that takes longer than soon.
+// sendPatiently is SendOnce of the server, and runs the calls once more each time that takes longer than soon.
 func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *server.Node, calls []*call.Call) (outcomes []error) {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()

@@ -26,5 +26,5 @@ type Outcome struct {
 	// was an answer.
 	Left     bool
 	Err      error     // nil if the script has answered
-	Messages []Message // that the script's quiet form has noted, for tell
+	Messages []Message // that the script's quiet form has noted, for Tell
 }

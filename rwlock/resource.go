@@ -97,7 +97,7 @@ type writing struct {
 	asking
 }
 
-func (w *writing) Kind() string             { return "rwlock.write" }
+func (w *writing) Kind() string           { return "rwlock.write" }
 func (w *writing) Describe(on *line.Want) { w.waiting(w.base, line.Exclusive, on) }
 
 // TokenKey is hold.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
@@ -132,8 +132,8 @@ type reading struct {
 	under *hold.Lease // the write lease under which it asks; nil if there is none
 }
 
-func (r *reading) Kind() string             { return "rwlock.read" }
-func (r *reading) Under() *hold.Lease       { return r.under }
+func (r *reading) Kind() string           { return "rwlock.read" }
+func (r *reading) Under() *hold.Lease     { return r.under }
 func (r *reading) Describe(on *line.Want) { r.waiting(r.base, line.Shared, on) }
 
 func (r *reading) Acquire(owner hold.Owner, length time.Duration) *conn.Call {

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -91,11 +92,16 @@ func findInScript(t *testing.T, file, function string) declaration {
 }
 
 // declared has the declarations of each package that was asked for, by name.
-var declared = make(map[string]map[string]declaration)
+var (
+	declaredMu sync.Mutex
+	declared   = make(map[string]map[string]declaration)
+)
 
 // declarationsOf returns the declarations of the package in a folder, by name.
 func declarationsOf(t *testing.T, dir string) map[string]declaration {
 	t.Helper()
+	declaredMu.Lock()
+	defer declaredMu.Unlock()
 	if declared[dir] != nil {
 		return declared[dir]
 	}

@@ -71,6 +71,23 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
+// A hold that its process could pass on, since others of it wait, stays too.
+func TestAtLeast_NotPassedOn(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		first := w.GoLock(t.Context(), p.MyLock)
+		behind := w.GoLock(t.Context(), p.MyLock)
+		w.At(time.Second)
+		w.Release(l)
+		l = granted(t, first)
+		must(t, l.AtLeast(t.Context(), 10*time.Second))
+		w.Release(l)
+		w.Release(granted(t, behind))
+		world.Within(t, "the grant after it", w.Now(), 11*time.Second, 11*time.Second+soon)
+	})
+}
+
 // The lock stays for what is left of the time, without anybody to renew it or wait for it.
 func TestAtLeast_NobodyIsNeeded(t *testing.T) {
 	for what, then := range map[string]func(p *world.Process){

@@ -5,7 +5,6 @@ package rwlock_test
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -55,9 +55,6 @@ var everyScript = []script{
 	lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun, releaseRun, rreleaseRun, lookRun, stateRun,
 }
 
-//go:embed lua/*.lua
-var scripts embed.FS
-
 // source puts a script together as scripts.go does.
 func source(t testing.TB, name string) string {
 	t.Helper()
@@ -69,11 +66,7 @@ func source(t testing.TB, name string) string {
 	}
 	var all strings.Builder
 	for _, part := range []string{"holders", "marks", name} {
-		text, err := scripts.ReadFile("lua/" + part + ".lua")
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(text)
+		all.WriteString(doctest.Read(t, "rwlock/lua/"+part+".lua"))
 	}
 	traits := map[string]conn.Trait{"release": conn.Always, "rrelease": conn.Always, "look": conn.Always, "state": conn.Always}
 	return conn.NewScript(name, all.String(), traits[name]).Source()

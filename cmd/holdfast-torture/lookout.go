@@ -160,7 +160,7 @@ func (l *lookout) look(ctx context.Context, rdb *redis.Client) map[string]glimps
 	return got
 }
 
-// stand records the holder of each lock that is an object by itself, and until when it holds
+// stand records the holder of each lock that is not a member of another, and until when it holds
 // the lock.
 func (l *lookout) stand(began time.Time, holder func(lock string) (owner string, left time.Duration)) {
 	answered := time.Now()

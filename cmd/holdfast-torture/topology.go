@@ -75,8 +75,8 @@ const shutOut = "replicas shut out"
 var replicasOf = map[string]int{"sentinel": 2, "cluster": 1}
 
 // durable makes a server keep all data that it has acknowledged when it is killed. With
-// everysec it may lose two seconds of that, and not only when the machine fails: while an fsync
-// takes long, acknowledged data is not even written.
+// everysec it may lose two seconds of that, even if only the process is killed: while an fsync takes
+// long, acknowledged data is not even written.
 var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
 // aof is for servers whose replicas take over when the servers are killed.

@@ -173,8 +173,8 @@ const (
 
 // since returns when the hold with that token began. The token is the server's time at the grant,
 // unless the last token was ahead of that, by a clock that was set back or by another server's.
-// Such a token does not agree with the expiry of its key, which was life long at first. Nor does one
-// that another Client keeps for longer or less. Then nothing is known, and since returns the zero
+// Such a token does not agree with the expiry of its key, whose TTL began as life. A token that another
+// Client keeps for longer or less does not agree either. Then nothing is known, and since returns the zero
 // time.
 func since(at time.Time, token string, ttl int64, life time.Duration) time.Time {
 	micros, err := strconv.ParseInt(token, 10, 64)

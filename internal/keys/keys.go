@@ -40,8 +40,8 @@ const (
 	oddChannelPrefix = "holdfast_lock_channel"
 )
 
-// reserved are the prefixes that no name may have: the key of such a lock would be another
-// lock's neighbour.
+// reserved are the prefixes that no name may have: the key of such a lock would collide
+// with a key that belongs to another lock.
 var reserved = [...]string{
 	tokenPrefix + ":",
 	"redisson_lock_queue:", "redisson_lock_timeout:", "redisson_unlock_latch:",

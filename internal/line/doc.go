@@ -68,7 +68,7 @@
 //   - A holder passes to the first behind the head, and to the head only if it is alone:
 //     the head keeps the seat for them all.
 //   - A message is believed only in a place that is not in doubt, and only if what is left
-//     is known to be long enough: see handed. It says nothing about time.
+//     is known to be long enough: see handed.
 //   - A doubt stays with the waiter for as long as it waits.
 //   - A line outlives its waiters only while it has a seat, or while a release is taking one.
 //   - One goroutine of those that end a hold must call Abandon, or its seat would stand for

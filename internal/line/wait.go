@@ -79,7 +79,7 @@ func (l *Lines) first(ctx context.Context, w *Want) (Answer, error) {
 	return w.Asker.Try(ctx, ask)
 }
 
-// askNudged is the request of a waiter that was nudged, so that it has a place of its own. over says
+// askNudged is the request of a waiter that was nudged: only those with a place of their own are. over says
 // that its wait has ended: it was granted the thing, or the request failed.
 func (l *Lines) askNudged(ctx context.Context, me *waiter) (over bool, err error) {
 	answer, err := l.try(ctx, me.want, perWaiter{}.askAgain(l, me))

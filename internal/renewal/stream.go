@@ -147,9 +147,8 @@ func (s *stream) next(batch []Task, size int, now time.Duration) (_ []Task, b bo
 	return batch, b
 }
 
-// pace returns how many tasks the next Send is given, and how many senders the stream needs, for a
-// rate at which the whole backlog would be sent within a quarter of a try, if each Send takes as
-// long as the last. A server that is far away, or that others keep busy, answers few batches a
+// pace returns how many tasks the next Send is given, and how many senders the stream needs:
+// sized so that the whole backlog is sent within a quarter of a try, if each Send takes as long as the last. A server that is far away, or that others keep busy, answers few batches a
 // second, so those must be larger.
 func (s *stream) pace() (size, senders int) {
 	quarter := time.Duration(1) << (s.to.size - 1) / 4

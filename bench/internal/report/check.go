@@ -73,8 +73,7 @@ func (r *Results) lessThan(workload, figure string, factor float64, others ...st
 	return Check{ratio(s, best), s.atMost(factor), ok, s.Median}
 }
 
-// beside has the check against the best of the others, and the check against the best that starves
-// nobody.
+// beside returns two checks: against the best of the others, and against the best that starves nobody.
 func (r *Results) beside(workload, figure string, less bool, factor, fair float64, others []string,
 	judge func(other string, factor float64) Check) []Check {
 	best := r.Best(workload, figure, less, others...)

@@ -24,9 +24,9 @@ import (
 )
 
 // Renewal is the name of the workload. It has contenders beside Holdfast and redislock. In the
-// contender redislock, a goroutine for each lock tells it when to refresh the lock. In Refreshes as
-// many goroutines as suit redislock refresh its locks as fast as they can. In Extends, rueidislock
-// keeps its locks by itself, as Holdfast does. Nothing holds no lock.
+// contender redislock, a goroutine for each lock tells it when to refresh the lock. Refreshes: as many
+// goroutines as redislock does best with refresh its locks without a pause. Extends: rueidislock keeps
+// its locks automatically, as Holdfast does. Nothing holds no lock.
 const (
 	Renewal   = "renewal"
 	Refreshes = "redislock, without a pause"

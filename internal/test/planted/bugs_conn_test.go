@@ -156,7 +156,7 @@ var connBugs = []bug{
 		at: "once resource.Refused", old: "r.busy()", new: "_ = r.busy"},
 	{name: "Shutdown with nothing left fails by its context", by: ". TestShutdown_NothingIsLeft",
 		at: "internal/engine Engine.drained", old: "if e.work.left() == 0 { return nil }"},
-	{name: "Check does not see renamed commands", by: ". TestCheckFindsCommandsThatTheServerDoesNotHave",
+	{name: "Check does not see renamed commands", step: servers, by: ". TestCheckFindsCommandsThatTheServerDoesNotHave",
 		at: ". denied", old: "|| conn.LacksCommand(err)", new: "|| conn.LacksCommand(err) && false"},
 	{name: "a lease that is over takes the next one's lock with it", by: "holdfasttest TestCheckExclusive",
 		at: "holdfasttest Probe.lose", old: "if p.lease.Err() != nil { return }"},

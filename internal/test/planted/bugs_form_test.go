@@ -9,7 +9,7 @@ var formBugs = []bug{
 	{name: "the bound of the wait bounds the work", by: ". TestWaitAtMost",
 		at: ". DoValue", old: "held := l.Context(ctx)",
 		new: "if d.wait != nil && *d.wait > 0 { short, cancel := context.WithTimeout(ctx, *d.wait); defer cancel(); ctx = short }; held := l.Context(ctx)"},
-	{name: "a hold that is to stay is passed on within the process", by: ". TestAtLeast",
+	{name: "a hold that is to stay is passed on within the process", by: ". TestAtLeast_NotPassedOn",
 		at: "internal/hold hold.unsettled", old: "h.stillStays() > 0 || h.late != nil", new: "h.late != nil"},
 	{name: "a hold that is to stay is released", quick: true, by: ". TestAtLeast TestAtLeast_NobodyIsNeeded",
 		at: "internal/hold hold.free", old: "left > 0", new: "left < 0"},

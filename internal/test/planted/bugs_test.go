@@ -26,7 +26,7 @@ var firstBugs = []bug{
 		at:  "internal/hold hold.add",
 		old: "l.hold, l.fixed, l.length, l.token = h, s.Fixed, s.Length, h.token; if s.Fixed { l.rarely().deadline = endAt(a.grant.sent, s.Length) } else",
 		new: "l.hold, l.length, l.token = h, s.Length, h.token; if s.Fixed { l.rarely().maxHold = a.grant.sent.Add(s.Length) };"},
-	{name: "a renewal that too few replicas have counts", by: "internal/test/faults TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount",
+	{name: "a renewal that too few replicas have counts", step: servers, by: "internal/test/faults TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount",
 		at:  "internal/hold hold.Renewed",
 		old: "case r.Short: h.engine.CountRenewal(kind, telemetry.OutcomeFailed); h.renewalFailed(errs.NotReplicated.Error())"},
 	{name: "the time that the machine slept is not looked at", by: "internal/renewal TestRanAhead",

@@ -89,10 +89,10 @@ var sources = []struct {
 	{TickRun, "once", "tick", 0},
 	{UntickRun, "once", "untick", conn.Always},
 
-	{BarrierEnterRun, "barrier", "generation enter", 0},
-	{BarrierLookRun, "barrier", "generation look", conn.Always},
-	{BarrierBreakRun, "barrier", "generation break", conn.Always},
-	{BarrierReleaseRun, "barrier", "generation release", conn.Always},
+	{BarrierEnterRun, "barrier", "failed generation enter", 0},
+	{BarrierLookRun, "barrier", "failed generation look", conn.Always},
+	{BarrierBreakRun, "barrier", "failed generation break", conn.Always},
+	{BarrierReleaseRun, "barrier", "failed generation release", conn.Always},
 	{BarrierRenewRun, "barrier", "renew", 0},
 	{BarrierStateRun, "barrier", "state", conn.Always},
 
@@ -140,7 +140,10 @@ func scripts(t testing.TB) (names, bySum map[string]string) {
 		var text strings.Builder
 		for _, file := range strings.Fields(s.files) {
 			of := s.of
-			if file == "token" || s.of == "leader" && slices.Contains(shared, file) {
+			switch {
+			case file == "failed":
+				of = "internal/engine"
+			case file == "token" || s.of == "leader" && slices.Contains(shared, file):
 				of = "internal/lockhash"
 			}
 			text.WriteString(doctest.Read(t, of+"/lua/"+file+".lua"))

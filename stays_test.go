@@ -77,6 +77,7 @@ func TestAtLeast_NotPassedOn(t *testing.T) {
 		p := w.Process()
 		l := w.Lock(t.Context(), p.MyLock)
 		first := w.GoLock(t.Context(), p.MyLock)
+		w.At(time.Second / 2)
 		behind := w.GoLock(t.Context(), p.MyLock)
 		w.At(time.Second)
 		w.Release(l)
@@ -386,10 +387,11 @@ func TestShutdown_WaitsForWhatIsHeld(t *testing.T) {
 			waits = append(waits, w.GoLock(t.Context(), p.MyLock), w.GoLock(t.Context(), p.Mutex("theirs")),
 				w.GoLock(t.Context(), p.FairMutex("theirs")), w.GoLock(t.Context(), p.RWMutex("theirs").RLocker()))
 		}
+		w.At(time.Second) // by now all of them wait, and none is about to ask
 		done := shutDown(t.Context(), p)
 		for i, wait := range waits {
-			if _, err := wait.Result(); !errors.Is(err, holdfast.ErrClosed) || w.Now() != 0 {
-				t.Errorf("wait %d: %v, after %v", i, err, w.Now())
+			if _, err := wait.Result(); !errors.Is(err, holdfast.ErrClosed) || w.Now() != time.Second {
+				t.Fatalf("wait %d: %v, after %v", i, err, w.Now())
 			}
 		}
 		for what, f := range map[string]func(context.Context) (*holdfast.Lease, error){

@@ -56,10 +56,14 @@ func (w *World) Try(f func() (*lease.Lease, error)) *Attempt {
 	return a
 }
 
-// Result waits for an attempt.
+// Result waits for an attempt, for ten minutes at most: a wait that never ends fails the test in words.
 func (a *Attempt) Result() (*lease.Lease, error) {
-	<-a.Done
-	return a.Lease, a.Err
+	select {
+	case <-a.Done:
+		return a.Lease, a.Err
+	case <-time.After(10 * time.Minute):
+		return nil, errors.New("it has waited for ten minutes")
+	}
 }
 
 // Pending says whether an attempt has not returned yet.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn/call"
 	"github.com/holdfast-go/holdfast/internal/conn/fault"
+	"github.com/holdfast-go/holdfast/internal/conn/route"
 	"github.com/holdfast-go/holdfast/internal/conn/server"
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
@@ -106,7 +107,7 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 		next.Slot = t.m.Slot(t.call.Keys[0])
 	}
 	if t.m.servers.Follows() && !asking {
-		next.Elsewhere = func() bool { return t.m.servers.Elsewhere(n, t.call.Keys[0]) }
+		next.Elsewhere = elsewhere(t.m.servers, n, t.call.Keys[0])
 	}
 	o := n.Send(ctx, next)
 	if o.Left {
@@ -123,6 +124,12 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	t.accepted()
 	n.Tell(ctx, t.call, o.Messages)
 	return t.replied(asking), nil
+}
+
+// elsewhere returns what reports whether another server has the key now. It is a function of its own so that an
+// attempt stays on the stack.
+func elsewhere(servers *route.Servers, n *server.Node, key string) func() bool {
+	return func() bool { return servers.Elsewhere(n, key) }
 }
 
 // replied returns answered, or how long to wait before the next request if the reply does not

@@ -509,12 +509,12 @@ func wantRenewed(w *world.World, l *holdfast.Lease, owner holdfast.Owner) {
 func TestPollsBesideAHoldThatWasHandedOver(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q, r := w.Process(), w.Process(), w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		next := w.GoLock(t.Context(), q.MyLock)
+		l, other := w.Lock(t.Context(), p.MyLock), w.Lock(t.Context(), p.Mutex("other"))
+		next, too := w.GoLock(t.Context(), q.MyLock), w.GoLock(t.Context(), q.Mutex("other"))
 		w.At(time.Second)
 		last := w.GoLock(t.Context(), r.MyLock) // behind it
 		w.At(2 * time.Second)
-		w.Release(l)
+		w.Release(l, other) // two at once, so that one request makes both whole
 		l = granted(t, next)
 		w.At(15 * time.Second) // by now it was renewed
 		r.Forget()
@@ -522,7 +522,7 @@ func TestPollsBesideAHoldThatWasHandedOver(t *testing.T) {
 		if n := r.Runs(""); n < 40 || n > 55 {
 			t.Errorf("%d requests in a minute", n)
 		}
-		w.Release(l)
+		w.Release(l, granted(t, too))
 		w.Release(granted(t, last))
 	})
 }

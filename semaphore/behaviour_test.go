@@ -432,12 +432,20 @@ func TestWhatIsGivenBackIsTold(t *testing.T) {
 // A Release is refused for want of rights, be it after a sending that has counted. It goes on until an operator
 // has given the rights, and counts once. Until then its caller cannot know.
 func TestARefusedReleaseMayHaveCounted(t *testing.T) {
-	for heard, name := range []string{"an earlier sending is not heard of", "refused at once"} {
+	for name, tc := range map[string]struct {
+		heard   int // how many sendings were answered before
+		refused string
+		as      error
+	}{
+		"after a sending that is not heard of":           {0, "NOPERM this user has no permissions", errs.Denied},
+		"for good, after a sending that is not heard of": {0, "WRONGTYPE Operation against a key", errs.WrongType},
+		"at once": {1, "NOPERM this user has no permissions", errs.Denied},
+	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(w *pair) {
 				s := w.set(3)
 				w.ok(s.Acquire(w.t.Context(), 1))
-				sent := heard
+				sent := tc.heard
 				w.net.OnCommand(func(c redistest.Command) redistest.Fault {
 					if c.Name != "EVALSHA" && c.Name != "EVAL" {
 						return redistest.Pass
@@ -445,11 +453,11 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 					if sent++; sent == 1 {
 						return redistest.CloseAfterExec
 					}
-					return redistest.ReplyError("NOPERM this user has no permissions")
+					return redistest.ReplyError(tc.refused)
 				})
 				err := s.Release(w.t.Context(), 1)
 				w.net.OnCommand(nil)
-				w.is(err, errs.Denied)
+				w.is(err, tc.as)
 				w.is(err, errs.Unknown)
 				time.Sleep(2 * time.Second)
 				w.free(s, 3)

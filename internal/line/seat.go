@@ -38,11 +38,12 @@ const (
 // taken reports whether the process has a seat, or may have one.
 func (s *seat) taken() bool { return s.state > seatVacated }
 
-// keep notes that Redis keeps the seat under that number, since kept. The number is 0 if it is still not known.
+// keep notes that Redis keeps the seat under that number, since kept. If the answer has no number, what was known
+// of the seat stays.
 func (s *seat) keep(seq int64, kept time.Time) {
-	s.seq, s.kept, s.askBy = seq, kept, time.Now().Add(PollBound)
+	s.kept, s.askBy = kept, time.Now().Add(PollBound)
 	if seq != 0 {
-		s.state = seatKept
+		s.state, s.seq = seatKept, seq
 	}
 }
 

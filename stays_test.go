@@ -490,7 +490,7 @@ func TestShutdown_AGrantOnItsWay(t *testing.T) {
 			done := shutDown(t.Context(), p)
 			close(answer)
 			if _, err := a.Result(); !errors.Is(err, holdfast.ErrClosed) {
-				t.Errorf("%s: %v", run, err)
+				t.Fatalf("%s: %v", run, err) // with one more to release, Shutdown would not return
 			}
 			w.Release(other)
 			if err := <-done; err != nil {

@@ -517,11 +517,7 @@ func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {
 		a.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" && len(c.Args) > 1 && c.Args[1] == "5" && !held {
 				held = true
-				return redistest.HoldReply(func() <-chan struct{} {
-					late := make(chan struct{})
-					time.AfterFunc(5*time.Millisecond, func() { close(late) })
-					return late
-				}())
+				return redistest.DelayReply(5 * time.Millisecond)
 			}
 			return redistest.Pass
 		})

@@ -409,6 +409,25 @@ func TestCheckExclusive(t *testing.T) {
 	}
 }
 
+// A section does not look at its context, and pauses for long after its lease is over. Nothing that happens to it
+// in its pauses counts against it, and its later losses take nothing away from the next holder.
+func TestCheckExclusive_ASectionThatIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		if _, err := s.Client().PermitSemaphore("slots").TrySetPermits(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		lock := func(c *holdfast.Client) holdfast.Locker {
+			return c.PermitSemaphore("slots", holdfast.MaxHold(4*time.Second)).Locker(1)
+		}
+		s.CheckExclusive(holdfasttest.Section{Lock: lock, Runs: 10, Work: func(_ context.Context, _ *holdfast.Lease, p *holdfasttest.Probe) error {
+			for range 40 {
+				p.Pause()
+			}
+			return nil
+		}})
+	})
+}
+
 // What is lost or has expired is so for its holder, and free for others: of every kind that gives leases.
 func TestLoseAndExpireOfEachKind(t *testing.T) {
 	for _, kind := range lockertest.Kinds {

@@ -22,13 +22,14 @@ func TestLostReplies(t *testing.T) {
 		fault redistest.Fault
 		lease time.Duration
 	}{
-		"closed after":    {redistest.CloseAfterExec, 30 * time.Second},
-		"closed before":   {redistest.DropBefore, 30 * time.Second},
-		"half":            {redistest.HalfReply, 30 * time.Second},
-		"twice":           {redistest.Duplicate, 30 * time.Second},
-		"late":            {redistest.Delay(600 * time.Millisecond), 30 * time.Second},
-		"very late":       {redistest.Delay(1300 * time.Millisecond), 30 * time.Second},
-		"after the lease": {redistest.Delay(1300 * time.Millisecond), time.Second},
+		"closed after":           {redistest.CloseAfterExec, 30 * time.Second},
+		"closed before":          {redistest.DropBefore, 30 * time.Second},
+		"half":                   {redistest.HalfReply, 30 * time.Second},
+		"twice":                  {redistest.Duplicate, 30 * time.Second},
+		"late":                   {redistest.Delay(600 * time.Millisecond), 30 * time.Second},
+		"very late":              {redistest.Delay(1300 * time.Millisecond), 30 * time.Second},
+		"later than the lease":   {redistest.Delay(1300 * time.Millisecond), time.Second},
+		"answered after its end": {redistest.DelayReply(900 * time.Millisecond), 500 * time.Millisecond},
 	} {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, s *stage) {

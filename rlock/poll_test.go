@@ -69,9 +69,7 @@ func TestLooksForManyNamesGoOutTogether(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		// Each reply takes a millisecond, in which every other look of the same instant comes.
 		p.Each(func(world.Sending) redistest.Fault {
-			replied := make(chan struct{})
-			time.AfterFunc(time.Millisecond, func() { close(replied) })
-			return redistest.HoldReply(replied)
+			return redistest.DelayReply(time.Millisecond)
 		})
 		before := p.Net.Count("EVALSHA")
 		time.Sleep(polls * 1250 * time.Millisecond)

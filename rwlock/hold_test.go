@@ -482,13 +482,13 @@ func TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader(t *testing.T) {
 						t.Error("released while Redis is out of reach")
 					}
 				}
-				w.At(15 * time.Second)
+				w.At(40 * time.Second) // longer than a request may be late
 				if writer.Err() == nil {
 					t.Error("the write lease goes on")
 				}
 				net.Refuse(false)
 				waits := w.begin(other.RLock)
-				w.At(25 * time.Second)
+				w.At(50 * time.Second)
 				w.wantPending(false, waits)
 				w.wantFields("mode=read", r.Owner().String()+"=1", w.result(waits).Owner().String()+"=1")
 				w.Release(waits.Lease, r)

@@ -75,9 +75,7 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 	onSockets(t, func(t *testing.T, b *bubble, _ *atomic.Int64) {
 		before := b.dials.Load()
 		for range 3 {
-			held := make(chan struct{})
-			b.proxy.OnCommand(onScripts(redistest.HoldReply(held)))
-			time.AfterFunc(60*time.Millisecond, func() { close(held) })
+			b.proxy.OnCommand(onScripts(redistest.DelayReply(60 * time.Millisecond)))
 			c := start(b.Manager, newCount("k"))
 			if err := c.wait(t, 60*time.Millisecond+1); err != nil {
 				t.Error(err)

@@ -42,11 +42,7 @@ var mishaps = []mishap{
 	}},
 	{"no reply", always(redistest.Silence)},
 	{"request late", always(redistest.Delay(lateness))},
-	{"reply late", func(*unlucky) redistest.Fault {
-		held := make(chan struct{})
-		time.AfterFunc(lateness, func() { close(held) })
-		return redistest.HoldReply(held)
-	}},
+	{"reply late", always(redistest.DelayReply(lateness))},
 }
 
 func always(f redistest.Fault) func(*unlucky) redistest.Fault {

@@ -24,11 +24,7 @@ import (
 // slowly has every command wait for d: before it is executed, or its reply.
 var slowly = map[string]func(d time.Duration) redistest.Fault{
 	"requests": redistest.Delay,
-	"replies": func(d time.Duration) redistest.Fault {
-		held := make(chan struct{})
-		time.AfterFunc(d, func() { close(held) })
-		return redistest.HoldReply(held)
-	},
+	"replies":  redistest.DelayReply,
 }
 
 // Each command takes long, and the program's own client would wait for it. A lock is granted, kept through
@@ -51,7 +47,9 @@ func TestALeaseOutlastsASlowServer(t *testing.T) {
 						if since == "before" {
 							slow()
 						}
-						l, err := c.Mutex("kept").Lock(t.Context())
+						asking, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+						defer cancel()
+						l, err := c.Mutex("kept").Lock(asking)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -63,7 +61,7 @@ func TestALeaseOutlastsASlowServer(t *testing.T) {
 						}
 						next := make(chan error, 1)
 						go func() {
-							l, err := c.Mutex("kept").Lock(t.Context())
+							l, err := c.Mutex("kept").Lock(asking)
 							if err == nil {
 								err = l.Release(t.Context())
 							}

@@ -314,10 +314,9 @@ func (g *program) cancel(rt *rapid.T) {
 // fault lets one of the next scripts, or one of the next renewals, meet a fault.
 func (g *program) fault(rt *rapid.T) {
 	late := rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 900 * time.Millisecond, latest}).Draw(rt, "late")
-	held := make(chan struct{})
 	fault := []redistest.Fault{
 		redistest.CloseAfterExec, redistest.Silence, redistest.DropBefore, redistest.HalfReply, redistest.Duplicate,
-		redistest.Delay(late), redistest.HoldReply(held), redistest.HoldReply(held), redistest.HoldReply(held),
+		redistest.Delay(late), redistest.DelayReply(late), redistest.DelayReply(late), redistest.DelayReply(late),
 	}[rapid.IntRange(0, 8).Draw(rt, "fault")]
 	after := rapid.SampledFrom([]int32{1, 1, 2, 4}).Draw(rt, "the how manieth")
 	var seen atomic.Int32
@@ -331,7 +330,6 @@ func (g *program) fault(rt *rapid.T) {
 		}
 		g.note("%s meets %v, late %v", s.Script, fault, late)
 		g.feel(late)
-		time.AfterFunc(late, func() { close(held) })
 		return fault
 	})
 }

@@ -215,11 +215,10 @@ func (g *queues) giveBack(c *queuer) {
 // upset has one of the next scripts of the first process meet a fault.
 func (g *queues) upset(rt *rapid.T) {
 	late := rapid.SampledFrom([]time.Duration{20 * time.Millisecond, 700 * time.Millisecond, latest}).Draw(rt, "late")
-	held := make(chan struct{})
 	const orphan = 5 // a late request, which the process has sent again meanwhile on a new connection
 	i := rapid.IntRange(0, orphan).Draw(rt, "fault")
 	fault := []redistest.Fault{
-		redistest.HoldReply(held), redistest.HoldReply(held), redistest.Delay(late), redistest.CloseAfterExec, redistest.Duplicate, redistest.Delay(late),
+		redistest.DelayReply(late), redistest.DelayReply(late), redistest.Delay(late), redistest.CloseAfterExec, redistest.Duplicate, redistest.Delay(late),
 	}[i]
 	which := rapid.SampledFrom([]string{"", world.LockRun, world.EnterRun, world.ReleaseRun}).Draw(rt, "script")
 	after := rapid.SampledFrom([]int32{1, 1, 2}).Draw(rt, "the how manieth")
@@ -243,7 +242,6 @@ func (g *queues) upset(rt *rapid.T) {
 		if i == orphan {
 			time.AfterFunc(time.Millisecond, g.all[0].HangUp)
 		}
-		time.AfterFunc(late, func() { close(held) })
 		return fault
 	}
 }
@@ -275,7 +273,7 @@ func (g *queues) meets(i int, s world.Sending) redistest.Fault {
 	case gust < 8:
 		return g.gust(gust, late)
 	case lag > 0:
-		return replyLater(lag)
+		return redistest.DelayReply(lag)
 	}
 	return redistest.Pass
 }
@@ -295,13 +293,6 @@ func (g *queues) gust(which int, late time.Duration) redistest.Fault {
 		g.upsets(0)
 	}
 	return faults[which]
-}
-
-// replyLater lets a reply take some time.
-func replyLater(by time.Duration) redistest.Fault {
-	held := make(chan struct{})
-	time.AfterFunc(by, func() { close(held) })
-	return redistest.HoldReply(held)
 }
 
 // storms lets scripts of both processes meet faults for some time.

@@ -10,7 +10,7 @@ import (
 )
 
 // Fault is a rule's answer for one command: one of the constants, or the result of Delay,
-// HoldUntil, HoldReply, ReplyError or ReplyNumber.
+// DelayReply, HoldUntil, HoldReply, ReplyError, ReplyNumber or Reply.
 type Fault interface{ plan() plan }
 
 // plan is a fault with its parameters.
@@ -50,7 +50,7 @@ const (
 	// sent the command again.
 	Duplicate
 
-	answer // ReplyError, ReplyNumber
+	answer // ReplyError, ReplyNumber, Reply
 )
 
 func (o outcome) plan() plan { return plan{outcome: o} }
@@ -73,6 +73,18 @@ func HoldUntil(ch <-chan struct{}) Fault { return plan{request: ch} }
 // HoldReply forwards the command at once. It holds the reply, and everything after it on its
 // connection, until ch is closed.
 func HoldReply(ch <-chan struct{}) Fault { return plan{reply: ch} }
+
+// DelayReply forwards the command at once. It holds the reply, and everything after it on its
+// connection, for d.
+func DelayReply(d time.Duration) Fault { return delayedReply(d) }
+
+type delayedReply time.Duration
+
+func (d delayedReply) plan() plan {
+	held := make(chan struct{})
+	time.AfterFunc(time.Duration(d), func() { close(held) })
+	return plan{reply: held}
+}
 
 // ReplyError does not forward the command, and answers it with the error message, such as
 // "LOADING Redis is loading the dataset in memory".

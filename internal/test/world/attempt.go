@@ -5,6 +5,7 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,9 +13,14 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
+// patience is how long a test waits in virtual time: a wait that never ends fails it in words.
+const patience = 10 * time.Minute
+
 // Lock locks a mutex or fails the test.
 func (w *World) Lock(ctx context.Context, m lease.Locker) *lease.Lease {
 	w.T.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	l, err := m.Lock(ctx)
 	if err != nil {
 		w.T.Fatalf("at %v: %v", w.Now(), err)
@@ -56,13 +62,13 @@ func (w *World) Try(f func() (*lease.Lease, error)) *Attempt {
 	return a
 }
 
-// Result waits for an attempt, for ten minutes at most: a wait that never ends fails the test in words.
+// Result waits for an attempt.
 func (a *Attempt) Result() (*lease.Lease, error) {
 	select {
 	case <-a.Done:
 		return a.Lease, a.Err
-	case <-time.After(10 * time.Minute):
-		return nil, errors.New("it has waited for ten minutes")
+	case <-time.After(patience):
+		return nil, fmt.Errorf("it has waited for %v", patience)
 	}
 }
 

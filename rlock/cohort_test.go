@@ -306,6 +306,7 @@ func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
 		p.On(world.EnterRun, 1, redistest.DropBefore) // p cannot know that the request has not run
 		w.Release(held)
 		l := granted(t, first)
+		synctest.Wait() // the one behind it is the head of the line now
 		w.Release(l)
 		next := granted(t, behind)
 		if next.Owner() == l.Owner() {

@@ -103,30 +103,18 @@ type table struct {
 }
 
 var titles = map[string]string{
-	crew.PerSecond:            "per s",
-	crew.P50:                  "p50 µs",
-	crew.P99:                  "p99 µs",
-	work.RunsPerKey:           "runs of the work",
-	crew.CommandsPerOp:        "commands",
-	crew.ClientPerOp:          "client µs",
-	crew.ServerPerOp:          "server µs",
-	crew.AllocsPerOp:          "allocs",
-	work.GoroutinesPerLock:    "goroutines",
-	work.HeapPerLock:          "heap B",
-	crew.CommandsPerSecond:    "commands/s",
-	crew.ClientPerSecond:      "client µs/s",
-	crew.ServerPerSecond:      "server µs/s",
-	crew.Lost:                 "lost",
-	crew.LongestGap:           "longest gap/lease",
-	crew.LeastTTL:             "least TTL/lease",
-	crew.DialsPerClient:       "dials/s",
-	crew.ConnectionsPerClient: "connections",
-	crew.MemoryPerOne:         "memory B",
-	crew.Seconds:              "until all, s",
-	crew.ServerBytesLeft:      "server B",
-	crew.ClientBytesLeft:      "client B",
-	crew.KeysAfter6Days:       "keys after 6 days",
-	crew.KeysAfter7Days:       "after 7 days",
+	crew.PerSecond:         "per s",
+	crew.P50:               "p50 µs",
+	crew.P99:               "p99 µs",
+	work.RunsPerKey:        "runs of the work",
+	crew.CommandsPerOp:     "commands",
+	crew.ClientPerOp:       "client µs",
+	crew.ServerPerOp:       "server µs",
+	crew.AllocsPerOp:       "allocs",
+	work.GoroutinesPerLock: "goroutines",
+	work.HeapPerLock:       "heap B",
+	crew.CommandsPerSecond: "commands/s",
+	crew.ClientPerSecond:   "client µs/s",
 }
 
 // of returns a column for each of the figures of a workload. at says which workload, if a table has several.
@@ -141,7 +129,8 @@ func of(at, workload string, figures ...string) (all []column) {
 	return all
 }
 
-// tables returns the tables of the page, with all workloads.
+// tables returns the tables of the page. Of the workloads about very many of something the goals and the charts have
+// the figures.
 func tables() []table {
 	var fair []column
 	for _, n := range work.FairOf {
@@ -174,12 +163,6 @@ func tables() []table {
 		{"1 ms of work under a key, 256 goroutines", of("", work.Stripes, crew.PerSecond, crew.CommandsPerOp)},
 		{"1,000 waiters on a lock that is held", of("", work.Idle, crew.CommandsPerSecond, crew.ClientPerSecond)},
 		{"OpenTelemetry: pairs of 1 goroutine", of("", work.Telemetry, crew.P50, crew.ClientPerOp, crew.AllocsPerOp)},
-		{"1,000,000 held locks", of("", work.ScaleHeld, crew.ClientPerSecond, crew.ServerPerSecond, crew.Lost, crew.LongestGap, crew.LeastTTL)},
-		{"The server killed, and back after 3 s", of("", work.ScaleKilled, crew.Lost, crew.DialsPerClient, crew.Seconds)},
-		{"Waiters at one name", of("", work.ScaleWaiters, crew.CommandsPerSecond, crew.ClientPerSecond, crew.MemoryPerOne, crew.Seconds)},
-		{"Clients in 8 processes", of("", work.ScaleClients, crew.CommandsPerSecond, crew.ClientPerSecond, crew.ConnectionsPerClient, crew.MemoryPerOne)},
-		{"One Client that waits for many names", of("", work.ScaleContended, crew.CommandsPerSecond, crew.ClientPerSecond, crew.MemoryPerOne)},
-		{"Names that are used once", of("", work.ScaleNames, crew.ServerBytesLeft, crew.ClientBytesLeft, crew.KeysAfter6Days, crew.KeysAfter7Days)},
 	}
 }
 

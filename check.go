@@ -62,13 +62,12 @@ const (
 	Connections Problem = "connections"
 )
 
-// Check asks every master behind the Client for anything that voids the promises in
-// docs/guarantees.md: an eviction policy, missing persistence, asynchronous replication,
-// missing rights, and a quorum of one server or of an even number. It also finds a server near its
-// limit of connections. Where the Client waits for replicas, Check also finds that too few of them
-// are connected, or that the user may not use WAIT. If there is nothing to report, Check returns
-// no findings. If Check itself failed, for one because a server at its limit refused the
-// connection, or is out of memory, it returns the error and what it had found before.
+// Check asks every master behind the Client for anything that voids the promises in docs/guarantees.md: an
+// eviction policy, missing persistence, asynchronous replication, missing rights, and a quorum of one server
+// or of an even number. It also finds a server near its limit of connections. Where the Client waits for
+// replicas, Check also finds that too few of them are connected, or that the user may not use WAIT. If there
+// is nothing to report, Check returns no findings. If Check itself fails, it returns the error and what it
+// had found before: a server may have refused the connection, since it is at its limit, or be out of memory.
 //
 // Rights depend on the names in use and on the kinds of synchronizer. For each of names, or for
 // "holdfast" if there are none, Check locks and releases a name of its own that begins with
@@ -76,9 +75,9 @@ const (
 // this leaves behind is gone after two seconds. If a kind is not allowed something that it needs,
 // Check returns a finding of that Kind.
 //
-// Check knows how many servers a quorum has from a server's marker, which names the first set of servers
-// that began on that server. So that finding is missing before the first Lock of the quorum. After
-// servers were added or taken away, it is about the earlier set.
+// What Check finds about a quorum, it reads from the marker that the quorum's first Lock leaves on each
+// server. Before that Lock it finds nothing. After servers were added or taken away, the finding is about the
+// earlier set.
 //
 // Check is meant for the start of a program, and for operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {

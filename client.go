@@ -79,12 +79,12 @@ func (c *Client) Close() error {
 	return c.engine.Close()
 }
 
-// Shutdown ends the Client once what it holds has been released, as a server does that lets its
-// requests finish. From its call on no new lock is granted: a Lock, an Acquire of leased permits and
-// an Attach return ErrClosed, also those that wait already, and so does a Tick that begins. Work that is under way goes on: leases are
-// renewed and may be extended, and a context that carries a lease of this Client, or one on a Quorum
-// that holds on this Client's server, may lock more and take ticks. When the last lease has ended, and its release is
-// answered, Shutdown closes the Client, and returns nil.
+// Shutdown ends the Client once what it holds has been released, as a server does that lets its requests
+// finish. From its call on no new lock is granted: Lock, Acquire of leased permits, Attach and Tick return
+// ErrClosed, and so do waits that are under way. Work that is under way goes on: its leases are renewed and
+// may be extended. With a context that carries a lease of this Client it may lock more, and take ticks; a
+// lease on a Quorum counts too, if it holds on this Client's server. When the last lease has ended, and its
+// release is answered, Shutdown closes the Client, and returns nil.
 //
 // ctx bounds the wait. If it ends first, Shutdown closes the Client all the same, so that the leases
 // that are left end with ErrClosed, and their locks stay in Redis until their leases run out. The error

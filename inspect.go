@@ -69,13 +69,12 @@ type Inspection struct {
 	// owner, because Redis does not know whose permit it is. Readers and permits whose lease is over are
 	// left out. Redis does not know the holders of a latch or of a semaphore without leases.
 	Holders []Holder
-	// HeldSince is when the hold of a lock's only holder, or of a writer, began, on the
-	// server's clock. It is zero if that is not known. It is known if the holder is a Client of
-	// Holdfast and its fencing token agrees with the time at which the token was written. It is
-	// not known for Java, which leaves no token; for readers; after a clock was set back; for a
-	// hold of a Client with another WithTokenLife; and for a renewed lock that has been held for
-	// longer than that, which is 7 days by default. If such a lock is then passed
-	// on by Detach and Attach, HeldSince counts from there.
+	// HeldSince is when the hold of a lock's only holder, or of a writer, began, on the server's clock. It is
+	// zero if that is not known. It is known if the holder is a Client of Holdfast and its fencing token
+	// agrees with the time at which the token was written. It is not known for Java, which leaves no token;
+	// for readers; after a clock was set back; for a hold of a Client with another WithTokenLife; and for a
+	// lock that has been held, by renewals, for longer than its Client's WithTokenLife, 7 days by default. If
+	// such a lock is then passed on by Detach and Attach, HeldSince counts from the Attach.
 	HeldSince time.Time
 	// Remaining is how long this state lasts if nobody renews or releases anything; 0 if the
 	// name is free. For permits it is the time until the last of the taken permits runs out.
@@ -86,9 +85,9 @@ type Inspection struct {
 	// a Mutex; for a leader, the candidates; for a barrier, the parties that have come. It is -1 if it is
 	// not known, as for every other kind.
 	Waiters int
-	// Queue are those of the Waiters that are known, in their order, a hundred at the most: those of a
-	// mutex or of an election in the order in which they are served; those of a read/write lock, and the
-	// parties of a barrier, in the order in which they came.
+	// Queue lists the first hundred of the Waiters. Those of a mutex or of an election are in the order in
+	// which they are served; those of a read/write lock, and the parties of a barrier, in the order in which
+	// they came.
 	Queue []Waiter
 
 	// Value is the number of a KindCount, the count of a latch, the number of free permits of a
@@ -97,9 +96,9 @@ type Inspection struct {
 	// All is how many permits a KindSemaphore has in all, or how many parties a barrier needs; 0 if that
 	// is not known.
 	All int64
-	// State is how it stands with a KindOnce: "working"; "done", and its result is kept; or "failed", and
-	// its error is kept. Of a KindBarrier it is how its last generation stands: "open", "tripped" or
-	// "broken". It is "" for other kinds.
+	// State is, of a KindOnce: "working"; "done", and its result is kept; or "failed", and its error is kept.
+	// Of a KindBarrier it is the state of its last generation: "open", "tripped" or "broken". It is "" for
+	// other kinds.
 	State string
 	// Taken is the number of permits of a KindPermits that are taken.
 	Taken int
@@ -269,10 +268,10 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 // asks every master. It leaves out names that are free, names at which no synchronizer stands, keys of
 // a Once whose work is done, and barriers at which nobody waits; any whole number counts as KindCount.
 //
-// The result is not a snapshot: each Inspection has its own instant. A name that stands all the
-// time comes once; a name that comes or goes meanwhile comes once or not at all. An error with
-// a Name is about that name, and others follow. An error without a Name is the last: ctx has
-// ended, or some of the keys could not be read.
+// The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is
+// returned once; a name that appears or goes meanwhile is returned once or not at all. An error with a Name
+// is about that name, and others follow. An error without a Name is the last: ctx has ended, or some of the
+// keys could not be read.
 //
 // InspectAll scans all keys of the servers, some hundred at a time, on a connection of its own,
 // and remembers the names that it has returned. It inspects each hash and each number, and

@@ -38,16 +38,16 @@ func WithDefaults(options ...lease.Option) Option {
 // WithReplicas is WithDefaults(Replicas(n)).
 func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
 
-// WithTokenLife sets how long Redis keeps the fencing token of a name after the last grant of it, by
-// this Client. It is for programs that use very many names, because each name that was used leaves
-// some 150 bytes for that long. The default, also for 0, is 7 days. The least is 1 hour; with less,
-// each Lock fails with ErrBadArgument. It goes for Mutex, FairMutex, RWMutex, Striped, and the
-// members of a Quorum. A Leader's tokens are kept for 7 days, a Once's for 24 hours, and JavaTokens
-// keeps tokens for ever, whatever d is. PermitSemaphore, Semaphore, Latch and Barrier have no such key.
+// WithTokenLife sets how long Redis keeps the fencing token of a name after the last grant of it, by this
+// Client. It is for programs that use very many names, because each name that was used leaves some 150 bytes
+// for that long. The default, also for 0, is 7 days. The least is 1 hour; with less, each Lock fails with
+// ErrBadArgument. It applies to Mutex, FairMutex, RWMutex, Striped, and the members of a Quorum. A Leader's
+// tokens are kept for 7 days, a Once's for 24 hours, and JavaTokens keeps tokens for ever, whatever d is.
+// PermitSemaphore, Semaphore, Latch and Barrier have no such key.
 //
-// Tokens grow also when one was forgotten, because none is less than Redis's clock at its grant. Only
-// a clock that has been set back by more than d, less 17 minutes, makes a smaller token follow a
-// forgotten one: see docs/decisions/0062-an-option-for-the-life-of-tokens.md.
+// Tokens grow even if one was forgotten, because no token is less than Redis's clock at its grant. Only if
+// the clock has been set back by more than d, less 17 minutes, can a smaller token follow a forgotten one:
+// see docs/decisions/0062-an-option-for-the-life-of-tokens.md.
 func WithTokenLife(d time.Duration) Option {
 	return WithDefaults(func(s *hold.Settings) { s.TokenLife = d })
 }
@@ -59,11 +59,10 @@ func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
 }
 
-// WithIdentity has the Client say in Redis who it is, for example "billing-7f9c/pid 12", so that Inspect
-// and Monitor, in any process, can say it of what this Client holds and waits for. Everybody who may read
-// the key holdfast_client:{holdfast}:* of this Redis can read it. The default is off, and so is "": a
-// Client then sends nothing, because the name of a host may be a secret. What is more than 256 bytes is
-// cut off.
+// WithIdentity has the Client say in Redis who it is, for example "billing-7f9c/pid 12", and Inspect and
+// Monitor, in any process, then show that beside what this Client holds and waits for. Everybody who may read
+// the key holdfast_client:{holdfast}:* of this Redis can read it. The default is off, and so is "": a Client
+// then sends nothing, because the name of a host may be a secret. What is more than 256 bytes is cut off.
 //
 // The identity stands in one key for each Client, beside no lock. The Client writes it in the background,
 // with its renewals, when it first asks for a lock or for leased permits, and once a minute while it is in

@@ -35,18 +35,17 @@ func (c *Client) Mutex(name string, options ...LeaseOption) *Mutex {
 // (segment locks). It does no I/O. The returned value may be kept and shared. See rlock.Striped
 // for how keys are spread over the locks.
 //
-// n bounds how much goes on at the same time in all processes. More locks than that needs cost
-// more: the goroutines of a process no longer meet at one lock to pass it on among themselves, and a
+// n bounds how much goes on at the same time in all processes. A greater n than you need costs more: the
+// goroutines of a process then seldom meet at one lock, so they cannot pass it on among themselves, and a
 // process subscribes to each lock on which it waits. See docs/choosing.md.
 func (c *Client) Striped(name string, n int, options ...LeaseOption) *Striped {
 	return rlock.NewStriped(c.engine, name, n, c.mapped, c.settings(options))
 }
 
-// FairMutex returns the fair lock of that name. It is reentrant, as Mutex is, and granted in
-// the order of arrival across all processes. It is the same lock as Mutex(name), but only
-// waiters that came through FairMutex stand in the queue one by one; Mutex has one place for
-// each process. FairMutex does no I/O. The returned value may be kept and shared. options
-// override the Client's defaults.
+// FairMutex returns the fair lock of that name. It is reentrant, as Mutex is, and granted in the order of
+// arrival across all processes. It is the same lock as Mutex(name), with the same queue: in it each waiter of
+// a FairMutex has a place of its own, and those of a Mutex have one for each process. FairMutex does no I/O.
+// The returned value may be kept and shared. options override the Client's defaults.
 //
 // Fairness costs a request for each grant, where a Mutex under contention may do with fewer:
 // use a FairMutex where order matters. See docs/fairlock.md.
@@ -124,16 +123,15 @@ func (c *Client) Once(name string, options ...once.Option) *Once {
 // schedule that several replicas keep: each calls Tick with the time that the schedule names, and the
 // winner does the work. at must be that time, not time.Now().
 //
-// keep is how long the winner is remembered, at least 1 ms. A caller that comes later than that after
-// the winner wins again. So keep must be longer than the clocks of the replicas may differ, and than
-// a replica may be late: for an hour each way, a little over two hours.
+// keep is how long the winner is remembered, at least 1 ms. A caller that comes when that time is over wins
+// again. So keep must be longer than the clocks of the replicas may differ, and than a replica may be late:
+// if each clock may be wrong by an hour, a little over two hours.
 //
-// The work is done at most once. If the winner dies, nobody does that tick. On an error nobody has
-// won by this call, and it leaves nothing behind: what an unanswered request may have taken is given
-// back in the background, for others that come later. If Redis does not answer within 3 s, or before
-// ctx's deadline, the error matches ErrUnavailable. After Shutdown has begun the error matches
-// ErrClosed, so that a replica which stays wins, unless ctx carries a lease of this Client that lasts.
-// See docs/once.md.
+// The work is done at most once. If the winner dies, nobody does that tick. On an error nobody has won by
+// this call, and it leaves nothing behind: what an unanswered request may have taken is given back in the
+// background, for others that come later. If Redis does not answer within 3 s, or before ctx's deadline, the
+// error matches ErrUnavailable. After Shutdown has begun the error matches ErrClosed, so that a replica that
+// stays wins; but work whose ctx carries a lease of this Client that lasts may still win. See docs/once.md.
 func (c *Client) Tick(ctx context.Context, name string, at time.Time, keep time.Duration) (bool, error) {
 	return once.Tick(ctx, c.engine, name, c.mapped(name), at, keep)
 }

@@ -22,9 +22,9 @@ type Trip struct {
 	// Generation is the number of the generation: the same for all its parties, and greater than that
 	// of every earlier one. It does not grow by one.
 	Generation int64
-	// Arrival is how many parties were still to come when this one came: Parties-1 for the first, 0
-	// for the last, as in Java's CyclicBarrier. Each party has another, so that the parties can agree
-	// on one for a task: the last, say.
+	// Arrival is how many parties were still to come when this one came: Parties-1 for the first, 0 for the
+	// last, as in Java's CyclicBarrier. No two parties have the same, so one of them can be chosen for a
+	// task: the last, say.
 	Arrival int
 }
 
@@ -46,11 +46,10 @@ type Trip struct {
 //     or has lost its data. The error also matches what ended the wait: ctx's error or ErrLost.
 //   - ErrClosed: the Client was closed, or Shutdown had begun before the call.
 //
-// If ctx has ended, Await returns when Redis has said which it was, which takes 3 s at the most.
-// On an error the Trip names the generation in which the party had arrived. It is zero if the party
-// had not arrived, or does not know. What a failed call may have left is taken away in the
-// background. Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory,
-// ErrDenied and ErrBadArgument are returned at once.
+// When ctx has ended, Await first asks Redis which of these it was, for 3 s at most. On an error the Trip
+// names the generation in which the party had arrived. It is zero if the party had not arrived, or does not
+// know. What a failed call may have left is taken away in the background. Transient errors of Redis are
+// retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at once.
 func (b *Barrier) Await(ctx context.Context) (Trip, error) {
 	if err := b.usable(); err != nil {
 		return Trip{}, b.fail("await", err)

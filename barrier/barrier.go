@@ -1,5 +1,5 @@
-// Package barrier is the cyclic barrier: a number of parties wait for each other, on all processes
-// together, and then all go on. After that it is there for the next time.
+// Package barrier is the cyclic barrier: a number of parties wait for each other, on all processes together,
+// and then all go on. Then it is ready for the next time.
 //
 // Programs make a Barrier with Client.Barrier, and call Await:
 //

@@ -23,9 +23,9 @@ import (
 // and ErrBusy if Redis had answered by then. Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrDenied and the
 // like are returned at once.
 //
-// Redisson keeps no generations. If a Java process has counted a latch down to zero and set it
-// again before Wait looked, the latch counts as still open. If a Java process has deleted it, the
-// count counts as zero.
+// Redisson keeps no generations. If a Java process has counted a latch down to zero and set it again before
+// Wait looked, the latch counts as still open. A latch that a Java process has deleted counts as one that
+// came to zero.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.usable(); err != nil {
 		return l.fail("wait for", err)

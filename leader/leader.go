@@ -75,11 +75,12 @@ func (e *Election) failed(op string, err error) error { return errs.Call(op, kin
 // engine returns the machinery of the Client.
 func (e *Election) engine() *engine.Engine { return engine.Made(e).resource.Engine }
 
-// Check returns an error if the work of a term has gone on for longer than staleFor after the end of
-// the term, so that the process should be restarted. The error matches what ended the term: ErrLost,
-// ErrResigned, ErrClosed, or what ended Run's context. If Run has returned an error of its own, so that
-// this candidate never leads again, Check returns that error. It is for a liveness probe. It asks
-// nobody; where Run campaigns, has not begun, or has ended with its context or its work, it returns nil.
+// Check is for a liveness probe, and asks nobody. It returns an error if the process should be restarted: if
+// the work of a term has gone on for longer than staleFor after the end of the term, or if Run has returned
+// an error of its own, so that this candidate never leads again. In the first case the error matches what
+// ended the term: ErrLost, ErrResigned, ErrClosed, or what ended Run's context; in the second it is Run's
+// error. Otherwise Check returns nil: while Run leads or campaigns, before it begins, and after it has ended
+// with its context or its work.
 func (e *Election) Check(staleFor time.Duration) error {
 	if err := e.usable("check"); err != nil {
 		return err

@@ -33,12 +33,12 @@ import (
 // work that does not heed its context keeps the others waiting. After a whole lease the log names
 // it, and Check finds it. If the work panics, Run gives the lead up, and the panic goes on.
 //
-// Transient errors of Redis are retried until ctx ends. So is ErrNotReplicated, once a second, and what
-// an operator can mend: after ErrOutOfMemory, ErrDenied, or a full disk of Redis, Run logs the error and
-// campaigns again a second later, then after longer pauses, 5 s at most. ErrClosed, ErrWrongType, ErrBadArgument
-// and the like are returned. After such an end Check returns the error. One
-// Run of an Election goes on at a time; another fails with ErrBadArgument. End ctx, and wait for Run,
-// before you close the Client: Close gives nothing up, so that the next would wait for the lease.
+// Transient errors of Redis are retried until ctx ends, and ErrNotReplicated once a second. After what an
+// operator can mend (ErrOutOfMemory, ErrDenied, a full disk of Redis) Run logs the error and campaigns again:
+// a second later, then after longer pauses, 5 s at most. ErrClosed, ErrWrongType, ErrBadArgument and the like
+// are returned. After such an end Check returns the error. One Run of an Election goes on at a time; another
+// fails with ErrBadArgument. End ctx, and wait for Run, before you close the Client: Close does not give the
+// lead up, so the next candidate would wait for the end of the lease.
 func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
 	const op = "lead"
 	if err := e.usable(op); err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Term is one time for which an Election's work leads. The work gets it together with its context,
-// which ends with the term. Its methods may be called from any goroutine, also after its end. Those of a
-// nil or zero Term, as the test of a work may give it, do nothing; its token is 0.
+// Term is one time for which an Election's work leads. The work gets it together with its context, which ends
+// with the term. Its methods may be called from any goroutine, also after its end. The methods of a nil or
+// zero Term, which a test may give to a work, do nothing; its token is 0.
 type Term struct {
 	election *Election
 	lease    *lease.Lease
@@ -60,10 +60,9 @@ func (t *Term) over(why string) error {
 	return t.election.failed("lead", fmt.Errorf("%w: %s", errs.Resigned, why))
 }
 
-// Alive says that the work is alive, and promises that it says so again within d. If it does not,
-// the term ends with ErrResigned. So a work that hangs does not lead for ever; a work that does not
-// heed its context either is found by Check. If d is 0, the promise ends. Without a call of Alive
-// there is no promise.
+// Alive says that the work is alive, and promises that it says so again within d. If it does not, the term
+// ends with ErrResigned. So a work that hangs does not lead for ever. If it does not heed its context either,
+// Check finds it. If d is 0, the promise ends. Without a call of Alive there is no promise.
 func (t *Term) Alive(d time.Duration) {
 	t = engine.Made(t)
 	t.mu.Lock()

@@ -25,8 +25,9 @@ type BusyError struct {
 	// Since is since when the holder holds it, on the server's clock; zero if that is not known, as for
 	// Java.
 	Since time.Time
-	// Left is how long the holder holds on if it neither renews nor releases, or how long the way is
-	// barred otherwise. NoExpiry means without end; 0 that it is not known.
+	// Left is how long the thing stays taken if its holder neither renews nor releases it, or for how long
+	// something else keeps the caller out, such as one that came before. NoExpiry means without end; 0 that
+	// it is not known.
 	Left time.Duration
 
 	err error

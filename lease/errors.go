@@ -66,7 +66,7 @@ var (
 	ErrDeleted = errs.Deleted
 
 	// ErrNotReplicated says that fewer replicas than Replicas asks for had acknowledged a write in time. A
-	// grant was taken back. What Extend or AtLeast was to change, and the result of a Once, stand on the
+	// grant was taken back. But a later end by Extend or AtLeast, and the result of a Once, stay on the
 	// master.
 	ErrNotReplicated = errs.NotReplicated
 

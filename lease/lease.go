@@ -52,8 +52,8 @@ func (l *Lease) Done() <-chan struct{} { return (*hold.Lease)(l).Done() }
 // that was, and for a loss why: "lease lost after 41s: Redis no longer has it ...".
 func (l *Lease) Err() error { return (*hold.Lease)(l).Err() }
 
-// Deadline returns when the lease ends if it is not renewed or extended before then. It is the
-// local instant by which the holder is told, somewhat earlier than the end in Redis.
+// Deadline returns when the lease ends if it is not renewed or extended before then. It is the local instant
+// by which the holder is notified, somewhat earlier than the end in Redis.
 func (l *Lease) Deadline() time.Time { return (*hold.Lease)(l).Deadline() }
 
 // Extend makes the lease last at least d from now, whether it is fixed or renewed. It never
@@ -83,15 +83,15 @@ func (l *Lease) Release(ctx context.Context) error { return (*hold.Lease)(l).Rel
 // and nobody else is granted the thing before d is over, within this process or outside. If AtLeast
 // is called several times, also through leases that re-entered, the latest time counts.
 //
-// AtLeast first makes sure that Redis has the hold for d, with a request if the lease does not last
-// that long. So a process that dies at any time leaves the thing held for d, or for its lease if that
-// is longer. A fixed lease ends no later for it. AtLeast does not outlast ForceRelease, nor a hold that
-// is lost. After Detach it is up to who attaches.
+// AtLeast first makes sure that Redis has the hold for d, with a request if the lease does not last that
+// long. So a process that dies at any time leaves the thing held for d, or for its lease if that is longer. A
+// fixed lease still ends at its own time. AtLeast does not outlast ForceRelease, nor a hold that is lost.
+// Detach forgets it: whoever attaches may call AtLeast again.
 //
-// Mutex, FairMutex and the stripes of a Striped can do that; for other kinds, and if d is negative,
-// the error matches ErrBadArgument. If the lease has ended, the error matches the reason why. It
-// matches ErrNotReplicated if too few replicas acknowledge the new end, or ctx's error if ctx ends
-// first. If AtLeast fails, a Release releases.
+// Mutex, FairMutex and the stripes of a Striped can do that; for other kinds, and if d is negative, the error
+// matches ErrBadArgument. If the lease has ended, the error matches the reason why. It matches
+// ErrNotReplicated if too few replicas acknowledge the new end, or ctx's error if ctx ends first. If AtLeast
+// fails, Release frees what is held at once.
 func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
 	return (*hold.Lease)(l).AtLeast(ctx, d)
 }

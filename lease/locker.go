@@ -19,7 +19,8 @@ type Locker interface {
 // Placed. The permits of PermitSemaphore.Locker are not.
 type Placed interface {
 	Locker
-	// Place returns where the thing stands. That is the same in every process that is configured
-	// alike, and differs from thing to thing. It is "" for a Locker whose every call fails.
+	// Place returns the text by which things are put in order: the key of the thing, and the address of its
+	// server. It is the same in every process that is configured alike, and differs from thing to thing. It
+	// is "" for a Locker whose every call fails.
 	Place() string
 }

@@ -19,7 +19,7 @@
 // # The states of a Lease
 //
 //	held      every lock is held
-//	ended     the first of the locks has ended, whyever: the contexts are cancelled, and then Done
+//	ended     the first of the locks has ended, for any reason: the contexts are cancelled, then Done
 //	          is closed. The other locks stay held, because work may still be going on under them
 //	released  Release has released every lock
 //

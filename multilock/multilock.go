@@ -101,8 +101,8 @@ func (m *MultiLock) usable() error {
 	return m.err
 }
 
-// Lock waits until all of the locks are granted, and returns the Lease on them, which the caller
-// must release. A context made by Lease.Context re-enters all of them, and each by itself.
+// Lock waits until all of the locks are granted, and returns the Lease on them, which the caller must
+// release. A context made by Lease.Context re-enters all of them, or each one alone.
 //
 // Lock waits as long as ctx allows, for one lock after another. Meanwhile the locks that it has are
 // renewed, or run out, as their options say. If one of them is lost while Lock waits for another,

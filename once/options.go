@@ -103,8 +103,8 @@ func UseCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 // override the Client's defaults. If a process dies in the middle of the work, another takes over
 // when the lease is over.
 //
-// With lease.Replicas, the claim counts only if n replicas have it, and a result that fewer have is
-// told with ErrNotReplicated.
+// With lease.Replicas, the claim counts only if n replicas have it, and a result that fewer have is returned
+// with ErrNotReplicated.
 func Lease(options ...lease.Option) Option {
 	return func(s *settings) { s.lease = append(s.lease, options...) }
 }

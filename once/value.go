@@ -48,9 +48,9 @@ import (
 //
 // # Work that outlives its hold
 //
-// Work that is detached, or does not look at its ctx, may go on after the hold was lost. Then it is
-// in nobody's way: the next caller, of this process too, is given the result that another has
-// written meanwhile, or does the work.
+// Work that is detached, or does not look at its ctx, may go on after the hold was lost. It holds nobody up:
+// the next caller, even one of this process, gets the result that another has written meanwhile, or does the
+// work.
 func Value[T any](ctx context.Context, o *Once, key string, work func(ctx context.Context) (T, error)) (T, error) {
 	var value T
 	if work == nil {

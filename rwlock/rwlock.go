@@ -2,9 +2,8 @@
 // holds it alone. Its layout is that of Redisson's RReadWriteLock, so Go and Java processes exclude
 // each other.
 //
-// Neither side starves the other, also across processes: waiters are let in in the order in which
-// they came. There is one exception: readers that already waited when a writer was let in go ahead
-// of the next writer.
+// Neither side starves the other, not even across processes: waiters enter in the order in which they came.
+// There is one exception: readers that already waited when a writer entered go ahead of the next writer.
 //
 // Programs make an RWMutex with Client.RWMutex.
 package rwlock
@@ -77,10 +76,9 @@ func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(m.lock(ctx, "try lock", false))
 }
 
-// RLock waits until no writer holds the lock, and returns the Lease of a reader, which the caller
-// must release. Its token is that of the last writer, 0 if none is known. While a writer that came
-// earlier waits, a new reader waits behind it, but for no more than one such writer. Otherwise
-// RLock is like Lock.
+// RLock waits until no writer holds the lock, and returns the Lease of a reader, which the caller must
+// release. Its token is that of the last writer, 0 if none is known. A new reader also waits behind a writer
+// that came earlier and still waits, but behind no more than one. Otherwise RLock is like Lock.
 //
 // A context that carries a read lease re-enters it at once, whoever waits. So does a context that
 // carries a write lease; the reader then has a read hold of its own beside the write hold. The two

@@ -67,11 +67,10 @@ func (s *Semaphore) Name() string { return engine.Made(s).name }
 // ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument (n < 0) are returned at
 // once.
 //
-// If there are fewer than n permits in all, the error matches ErrNoPermits at once. How many there
-// are in all is known of a semaphore that TrySetPermits has set to more than 0, or that AddPermits
-// has made, for a week after its last call. It is not known of a semaphore that a Java program has
-// set. Nor is it known of one that was set to 0. Acquire waits for such a semaphore, since more
-// permits may be released than were taken.
+// If there are fewer than n permits in all, the error matches ErrNoPermits at once. Holdfast knows how many
+// there are in all if TrySetPermits has set the semaphore to more than 0, or AddPermits has made it, for a
+// week after the last call. It does not know that if a Java program has set the semaphore, or if it was set
+// to 0. Then Acquire waits, since more permits may be released than were taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()

@@ -47,9 +47,10 @@ type Trip struct {
 //   - ErrClosed: the Client was closed, or Shutdown had begun before the call.
 //
 // When ctx has ended, Await first asks Redis which of these it was, for 3 s at most. On an error the Trip
-// names the generation in which the party had arrived. It is zero if the party had not arrived, or does not
-// know. What a failed call may have left is taken away in the background. Transient errors of Redis are
-// retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at once.
+// names the generation in which the party had arrived. It is zero if the party had not arrived, or cannot
+// know whether it had. What a failed call may have left is taken away in the background. Transient errors of
+// Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned
+// at once.
 func (b *Barrier) Await(ctx context.Context) (Trip, error) {
 	if err := b.usable(); err != nil {
 		return Trip{}, b.fail("await", err)

@@ -16,8 +16,8 @@ import (
 //	var busy *holdfast.BusyError
 //	if errors.As(err, &busy) { log.Print(busy.Holder.Short(), busy.Left) }
 //
-// Nothing is asked for it. So it may be that nothing is known, as for a waiter behind others of its
-// process, which does not ask, or where many calls went out as one.
+// It costs no request. So its fields may be zero: for a waiter behind others of its process, which does not
+// ask, and where many calls went out as one.
 type BusyError struct {
 	// Holder is the owner that holds the thing; zero if that is not known. It is known of a Mutex and
 	// a FairMutex.

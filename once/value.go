@@ -31,8 +31,8 @@ import (
 // The caller that has done the work gets what work returned, even if that could not be kept; the
 // error then says so. The others get what the Codec makes of the kept bytes: a copy of their own.
 //
-//   - An error of work is returned as it is, and not kept (see KeepErrors). The next caller, of those
-//     that wait too, does its own work. The same holds if work panics.
+//   - An error of work is returned as it is, and not kept (see KeepErrors). The next caller, which may be one
+//     that waits already, does its own work. The same holds if work panics.
 //   - ErrMismatch: the key stands for another payload. ErrWorkFailed: the work has failed, and its
 //     error was kept.
 //   - ErrBusy: another was at work until ctx ended, or with OnBusy(Fail) when asked.

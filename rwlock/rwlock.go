@@ -80,10 +80,10 @@ func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 // release. Its token is that of the last writer, 0 if none is known. A new reader also waits behind a writer
 // that came earlier and still waits, but behind no more than one. Otherwise RLock is like Lock.
 //
-// A context that carries a read lease re-enters it at once, whoever waits. So does a context that
-// carries a write lease; the reader then has a read hold of its own beside the write hold. The two
-// may be released in any order: if the write lease is released first, the reader keeps the lock,
-// and others may join it.
+// A context that carries a read lease re-enters it at once, even if a writer waits. So does a context that
+// carries a write lease; the reader then has a read hold of its own beside the write hold. The two may be
+// released in any order: if the write lease is released first, the reader keeps the lock, and others may join
+// it.
 func (m *RWMutex) RLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(m.rlock(ctx, "lock", true))
 }

@@ -26,7 +26,7 @@ var (
 	//go:embed lua/stripes.lua
 	stripesSource string
 
-	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lockSource))
+	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lockSource), conn.Clocked).Briefly(granted)
 	stripesScript = conn.NewScript("mutex/stripes", stripesSource)
 
 	_ = lockhash.NewBundle(lockScript)

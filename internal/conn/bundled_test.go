@@ -33,11 +33,14 @@ return {1, now, count, tonumber(ARGV[3])}
 `)
 
 // drop deletes KEYS[1], however late it runs, and notes ARGV[2] in the list KEYS[2]. It replies
-// {whether it was there, 0}.
+// {0, 0}, or usually 1: the key was there.
 var drop = conn.NewScript("drop", `
 redis.call('RPUSH', KEYS[2], ARGV[2])
-return {redis.call('DEL', KEYS[1]), 0}
-`, conn.Timeless)
+if redis.call('DEL', KEYS[1]) == 0 then
+	return {0, 0}
+end
+return 1
+`, conn.Timeless).Briefly(func(_ *conn.Call, n int64) [conn.BundleWidth]int64 { return [...]int64{n, 0, 70, 0} })
 
 // note notes ARGV[2] in the list KEYS[1]. If that is no list, it returns the error, where put raises it.
 var note = conn.NewScript("note", `
@@ -162,6 +165,11 @@ func TestRequestsThatQueueGoOutTogether(t *testing.T) {
 func TestABundleRunsInTheOrderOfArrival(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
 		var bundles [][]string
+		for i := 0; i < 30; i += 6 {
+			if err := b.server.Set(keyAt(i), "for every other drop"); err != nil {
+				t.Fatal(err)
+			}
+		}
 		calls, _ := b.burst(t, 30, mixedAt, func(c redistest.Command, bundled bool) redistest.Fault {
 			if bundled {
 				bundles = append(bundles, keysOf(c))
@@ -169,8 +177,15 @@ func TestABundleRunsInTheOrderOfArrival(t *testing.T) {
 			return redistest.Pass
 		})
 		for i, c := range calls {
-			want := int64(min(i%3, 1)) // nothing was there to drop
-			if err := c.wait(t, time.Second); err != nil || c.Status() != want || i%3 == 0 && c.ServerTime() != 0 {
+			want := []int64{conn.Done, 1, 7} // status, two numbers more
+			switch i % 6 {
+			case 0:
+				want[1], want[2] = 70, 0
+			case 3:
+				want = []int64{conn.Refused, 0, 0}
+			}
+			err := c.wait(t, time.Second)
+			if got := []int64{c.Status(), c.Int(2), c.Int(3)}; err != nil || !slices.Equal(got, want) || (i%3 == 0) != (c.ServerTime() == 0) {
 				t.Errorf("call %d is answered %v, %v", i, c.Reply.Numbers, err)
 			}
 		}
@@ -469,7 +484,7 @@ func TestTheTextOfABundle(t *testing.T) {
 	}
 	for _, want := range []string{
 		"redis.call('INCR', KEYS[key + 1])", "redis.call('RPUSH', KEYS[key + 2], ARGV[arg + 1])",
-		"tonumber(ARGV[3])", "return {redis.call('DEL', KEYS[key + 1]), 0}",
+		"tonumber(ARGV[3])", "redis.call('DEL', KEYS[key + 1])",
 		"local keys, args, firstarg = {2, 2, 2}, {1, 1, 1}, 3",
 	} {
 		if n := strings.Count(together.Source(), want); n != 1 && !strings.HasPrefix(want, "redis.call('RPUSH'") || n == 0 {

@@ -110,10 +110,14 @@ func FuzzReplies(f *testing.F) {
 // A request with a reply that makes no sense is sent once more, on another connection. The request
 // may have run.
 func TestGarbledReplyIsNoAnswer(t *testing.T) {
-	for _, reply := range []string{"*1\r\n:1", "*0", ":1", "+OK", "*2\r\n$1\r\nx\r\n:1", "*3\r\n:1\r\n:0\r\n:30000"} {
+	for reply, call := range map[string]func(key string) *conn.Call{
+		"*1\r\n:1": newCount, "*0": newCount, ":1": newCount, "+OK": newCount,
+		"*2\r\n$1\r\nx\r\n:1": newCount, "*3\r\n:1\r\n:0\r\n:30000": newCount,
+		":0": dropOf, "*2\r\n:1\r\n:5": dropOf, "$1\r\n1": dropOf, // dropOf has a usual answer, :1
+	} {
 		inBubble(t, func(t *testing.T, b *bubble) {
 			b.proxy.OnCommand(onScripts(redistest.Reply(reply)))
-			c := startFor(time.Second, b.Manager, newCount("k"))
+			c := startFor(time.Second, b.Manager, call("k"))
 			mustMatch(t, c.wait(t, time.Minute), context.DeadlineExceeded)
 			if _, unheard := c.Outstanding(); !unheard || c.Attempts < 2 || c.Reply.Len() != 0 {
 				t.Errorf("%q: %d attempts, outstanding %v, reply %v", reply, c.Attempts, unheard, c.Reply)

@@ -27,6 +27,9 @@ type (
 	Doubt  = server.Doubt
 )
 
+// BundleWidth is how many numbers a script in a bundle answers with, at most: see [call.Usual].
+const BundleWidth = call.BundleWidth
+
 // See the package call.
 const (
 	Window    = call.Window
@@ -34,6 +37,7 @@ const (
 
 	Timeless = call.Timeless
 	Always   = call.Always
+	Clocked  = call.Clocked
 	Mixed    = call.Mixed
 
 	Late    = call.Late

@@ -31,7 +31,7 @@ var (
 
 	enterScript   = conn.NewScript("lock/enter", tokenSource+lifeSource+queueSource+enterSource, conn.Mixed)
 	lookScript    = conn.NewScript("lock/look", lifeSource+lookSource)
-	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless)
+	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless).Briefly(freed)
 	releaseScript = conn.NewScript("lock/release", tokenSource+lifeSource+queueSource+releaseSource, conn.Always)
 
 	_ = conn.NewBundle("lock/looks", mostInBundle, lifeSource, conn.Part{Script: lookScript, Keys: 3, Args: 2, Common: []int{3}})

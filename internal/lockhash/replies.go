@@ -76,6 +76,9 @@ func (q *Queue) Awaited(call *conn.Call) bool {
 	return heard || call.Status() == conn.Awaited
 }
 
+// freed is the usual answer of free.lua in full.
+func freed(*conn.Call, int64) [conn.BundleWidth]int64 { return [...]int64{conn.Done, 0, 0, 0} }
+
 // Released implements hold.Queueing. It reads the reply of release.lua.
 func (q *Queue) Released(call *conn.Call) hold.Released {
 	const open, toAnother = 1, 2

@@ -41,8 +41,8 @@ if ttl ~= -2 then
 end
 
 -- The token is written before the record, so that nobody does the work without one.
-token = advance(2, now, ARGV[4], 0)
-local text = string.format('%.0f', token)
+local text = advance(2, clock, ARGV[4], 0)
+token = tonumber(text)
 if ARGV[5] == '' then
   redis.call('HSET', KEYS[1], ARGV[2], 1, 'token', text)
 else

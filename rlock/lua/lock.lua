@@ -7,15 +7,18 @@
 -- ARGV[3] the lease, in ms
 -- ARGV[4] how long the token is kept, in ms; 0: for ever
 --
--- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending
+-- Returns time  granted now, with the lease that was asked for; the token is the time
+--         {1, time, time to live in ms, token}  granted, now or by an earlier sending
 --         {0, time, time to live in ms, last token, holder...}
 --             another owner holds it; -1: it has no expiry. The holder, if it is the only one and is
 --             a Client's or Redisson's, as four numbers: its uuid in three parts, of 48, 32 and 48
 --             bits, and the number behind it
 --         {-1, time}                            late: nothing was done
 
-local ttl, token = redis.call('PTTL', KEYS[1]), 0
-if ttl ~= -2 then
+local ttl, lease, token = redis.call('PTTL', KEYS[1]), ARGV[3], nil
+local free = ttl == -2
+if not free then
+  local now = tonumber(clock)
   if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
     -- Nothing here may fail the try. A read/write lock may have very many fields.
     token = redis.pcall('GET', KEYS[2])
@@ -27,27 +30,29 @@ if ttl ~= -2 then
     end
     return {0, now, ttl, token, tonumber(a .. b, 16), tonumber(c .. d, 16), tonumber(e, 16), tonumber(n)}
   end
-  token = tonumber(redis.call('GET', KEYS[2]) or 0)
+  token = redis.call('GET', KEYS[2])
+  if ttl > tonumber(lease) then
+    lease = string.format('%.0f', ttl)
+  end
 end
 
 -- The token is written before the lock, so that no lock stands without one.
-if token == 0 then
-  token = advance(2, now, ARGV[4], 0, time[1] .. string.sub('00000' .. time[2], -6))
-end
-if ttl == -2 then
-  redis.call('HSET', KEYS[1], ARGV[2], 1)
+token = token or advance(2, clock, ARGV[4], 0)
+if free then
+  redis.call('HSET', KEYS[1], ARGV[2], '1')
 end
 -- PEXPIRE runs even if it changes nothing. After a lost reply the call is sent again on a new
 -- connection, and a WAIT there counts only what that connection has written.
-local lease = tonumber(ARGV[3])
-ttl = math.max(ttl, lease)
-local expiry = redis.pcall('PEXPIRE', KEYS[1], ttl == lease and ARGV[3] or string.format('%.0f', ttl))
+local expiry = redis.pcall('PEXPIRE', KEYS[1], lease)
 if type(expiry) == 'table' then
   -- A lock must never stand without an expiry, whichever commands are refused.
-  if type(redis.pcall('HDEL', KEYS[1], ARGV[2])) == 'table' and ttl == lease then
+  if type(redis.pcall('HDEL', KEYS[1], ARGV[2])) == 'table' and lease == ARGV[3] then
     redis.call('SET', KEYS[1], '', 'PX', 1)
   end
   expiry.err = expiry.err .. " ('PEXPIRE')"
   return expiry
 end
-return {1, now, ttl, token}
+if free and token == clock then
+  return tonumber(clock)
+end
+return {1, tonumber(clock), tonumber(lease), tonumber(token)}

@@ -52,7 +52,8 @@ type Call struct {
 	// Attempts counts the requests that were sent.
 	Attempts int
 
-	small *Small // the Small that this Call is part of; nil if none
+	small *Small             // the Small that this Call is part of; nil if none
+	usual [BundleWidth]int64 // the numbers of Reply, if the answer was the usual one
 	unheard
 	acknowledged
 }
@@ -132,6 +133,12 @@ func (c *Call) Shortage() error {
 // still run. If so, notAfter is the time after which it can no longer run, in microseconds on
 // the server's clock.
 func (c *Call) Outstanding() (notAfter int64, ok bool) { return c.notAfter, c.outstanding }
+
+// AnswerUsually records the script's usual answer, a number alone.
+func (c *Call) AnswerUsually(answer int64) {
+	c.usual = c.Script.usual(c, answer)
+	c.Reply = Reply{Numbers: c.usual[:]}
+}
 
 // Join adds the sendings of a copy of the call.
 func (c *Call) Join(other *Call) {

@@ -15,6 +15,8 @@ var (
 	timeSource string
 	//go:embed lua/late.lua
 	lateSource string
+	//go:embed lua/now.lua
+	nowSource string
 	//go:embed lua/publish.lua
 	publishSource string
 	//go:embed lua/outsiders.lua
@@ -27,7 +29,7 @@ var (
 // after which it changes nothing and answers Late. Every script replies with an array whose first
 // element is its status and whose second is the server's time in microseconds. The other elements
 // are the script's own. time.lua and late.lua, which NewScript puts before it, see to both. A Trait
-// is an exception. A script that calls publish has publish.lua before it too, and one that calls
+// is an exception, and so is the usual answer: see Briefly. A script that calls publish has publish.lua before it too, and one that calls
 // outsiders has both publish.lua and outsiders.lua.
 //
 // Some servers check scripts before they run them. So each command is a literal, and each key is
@@ -38,6 +40,7 @@ type Script struct {
 	source string
 	sha    string
 	traits Trait
+	usual  Usual   // what the answer says that is a number alone; nil if it gives none
 	quiet  *Script // what is sent to a server that refuses this one; nil if it tells nobody
 	bundle *Bundle // in which it may run; nil if it runs by itself only
 	part   int     // which part of the bundle it is
@@ -54,6 +57,8 @@ const (
 	// release, or a look. It has no late.lua. It may still look at its not-after for a part of its
 	// work.
 	Always
+	// Clocked is a script that needs the time as a text, clock. Others begin with the number, now.
+	Clocked
 	// Mixed is a script whose reply has texts too. A reply of numbers alone is read without an
 	// allocation for each element.
 	Mixed
@@ -85,6 +90,9 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	if s.minds() {
 		begin += lateSource
 	}
+	if !s.Is(Timeless) && !s.Is(Clocked) {
+		begin += nowSource
+	}
 	if s.asks() {
 		s.source = outsidersSource + s.source
 	}
@@ -96,6 +104,19 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	s.quiet = s.quietForm(begin + source)
 	return s
 }
+
+// Usual returns the numbers with which the script would answer in full, given its usual answer to the call.
+type Usual func(c *Call, answer int64) [BundleWidth]int64
+
+// Briefly says that the script's usual answer is a number alone: the time, or 1 from a script that is Timeless. To
+// make an array of the answer costs a server more than a command does.
+func (s *Script) Briefly(usual Usual) *Script {
+	s.usual = usual
+	return s
+}
+
+// Brief reports whether the script's usual answer is a number alone.
+func (s *Script) Brief() bool { return s.usual != nil }
 
 // minds reports whether the script does nothing when it runs late.
 func (s *Script) minds() bool { return !s.Is(Timeless) && !s.Is(Always) }

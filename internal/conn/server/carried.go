@@ -199,20 +199,32 @@ func (c *carried) answer(clock *clock, received time.Time) {
 	if err == nil {
 		clock.observe(numbers[1], received)
 	}
+	if err != nil {
+		err = c.failure(err)
+		for _, r := range c.members {
+			r.err = err
+		}
+		return
+	}
+	time, others := numbers[1], numbers[2:]
 	for i, r := range c.members {
+		r.err = nil
 		switch {
-		case err != nil:
-			r.err = c.failure(err)
-		case numbers[2+call.BundleWidth*i] == failed:
+		case len(others) == 0 || others[0] != int64(i+1):
+			if r.brief = time; r.call.Script.Is(call.Timeless) {
+				r.brief = call.Done
+			}
+			continue
+		case others[1] == failed:
 			r.err = fault.NotAlone{Err: errFailed}
 		default:
-			own := numbers[2+call.BundleWidth*i:][:call.BundleWidth:call.BundleWidth]
-			if !r.call.Script.Is(call.Timeless) {
-				own[1] = numbers[1]
+			own := others[:call.BundleWidth:call.BundleWidth]
+			if own[0], own[1] = own[1], time; r.call.Script.Is(call.Timeless) {
+				own[1] = 0
 			}
 			r.numbers.SetVal(own)
-			r.err = nil
 		}
+		others = others[call.BundleWidth:]
 	}
 }
 
@@ -231,9 +243,21 @@ func (c *carried) failure(err error) error {
 	}
 }
 
-// understands reports whether the numbers are a bundle's answer.
+// understands reports whether the numbers are a bundle's answer: see bundleend.lua. Only a script that is Brief
+// has a usual answer.
 func (c *carried) understands(numbers []int64) bool {
-	return len(numbers) == 2+call.BundleWidth*len(c.members) && numbers[0] == call.Done && numbers[1] > 0
+	if len(numbers) < 2 || (len(numbers)-2)%call.BundleWidth != 0 || numbers[0] != call.Done || numbers[1] <= 0 {
+		return false
+	}
+	others := numbers[2:]
+	for i, r := range c.members {
+		if len(others) > 0 && others[0] == int64(i+1) {
+			others = others[call.BundleWidth:]
+		} else if !r.call.Script.Brief() {
+			return false
+		}
+	}
+	return len(others) == 0
 }
 
 // compose builds the commands of a pipeline. The callers cannot withdraw their requests any more.

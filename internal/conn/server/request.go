@@ -31,7 +31,8 @@ type request struct {
 	done   chan struct{} // holds one token when answered; nil until first queued
 
 	numbers *redis.IntSliceCmd // cmd for a script that answers with numbers
-	values  *redis.Cmd         // cmd for a script that is Mixed
+	values  *redis.Cmd         // cmd for a script that is Mixed or Brief
+	brief   int64              // the answer in a bundle, if it was the usual one; otherwise 0
 
 	// Written before state becomes sent.
 	in       *carried // the bundle that it goes out in; nil if it goes by itself
@@ -91,7 +92,7 @@ func (r *request) compose() {
 	}
 	args = append(args, &r.notAfter)
 	r.cmd.args = append(args, c.Args...)
-	if r.cmd.Cmder = r.numbers; script.Is(call.Mixed) {
+	if r.cmd.Cmder = r.numbers; script.Is(call.Mixed) || script.Brief() {
 		r.cmd.Cmder = r.values
 	}
 }
@@ -132,6 +133,12 @@ func (r *request) served() bool {
 // if the reply is not that of a script: every script answers with a status and this time, and
 // then with its own results.
 func (r *request) time() (micros int64, ok bool) {
+	if n, ok := r.usual(); ok {
+		if r.script().Is(call.Timeless) {
+			return 0, n == call.Done
+		}
+		return n, n > 0
+	}
 	reply := r.reply()
 	micros, ok = reply.Head()
 	return micros, ok && micros >= 0
@@ -157,7 +164,12 @@ func (r *request) settle() {
 	switch {
 	case r.err == nil:
 		c.Attempts++
-		c.Reply, c.Sent = r.reply(), r.sent
+		if n, usual := r.usual(); usual {
+			c.AnswerUsually(n)
+		} else {
+			c.Reply = r.reply()
+		}
+		c.Sent = r.sent
 		c.Acknowledge(r.replicated, r.unwaited)
 	case errors.As(r.err, new(fault.Unsent)):
 	case fault.MayHaveRun(r.err):
@@ -174,16 +186,40 @@ func (r *request) leave() {
 	}
 }
 
-// reply returns the script's answer.
-func (r *request) reply() call.Reply {
-	if !r.script().Is(call.Mixed) {
-		return call.Reply{Numbers: r.numbers.Val()}
+// usual returns the script's answer if it is the usual one of a script that is Brief.
+func (r *request) usual() (n int64, ok bool) {
+	if r.brief != 0 {
+		return r.brief, true
 	}
+	if !r.script().Brief() {
+		return 0, false
+	}
+	n, ok = r.values.Val().(int64)
+	return n, ok
+}
+
+// reply returns the script's answer, if it is not the usual one.
+func (r *request) reply() call.Reply {
 	values, _ := r.values.Val().([]any)
+	if !r.script().Is(call.Mixed) {
+		return call.Reply{Numbers: numbersOf(r.numbers.Val(), values)}
+	}
 	if r.Quiet {
 		values, _ = split(values)
 	}
 	return call.Reply{Values: values}
+}
+
+// numbersOf returns the numbers, or if there are none the values as numbers: nil if one of them is another.
+func numbersOf(numbers []int64, values []any) []int64 {
+	for _, v := range values {
+		n, ok := v.(int64)
+		if !ok {
+			return nil
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
 }
 
 // maxKept bounds the number of arguments of a request that is kept for another call. The
@@ -212,7 +248,7 @@ func (rs *requests) put(r *request) {
 	r.values.SetVal(nil)
 	r.call, r.err, r.replicated, r.unwaited = nil, nil, 0, nil
 	r.Manner, r.queued, r.urgent = Manner{}, false, false
-	r.slot, r.message, r.in = 0, nil, nil
+	r.slot, r.message, r.in, r.brief = 0, nil, nil, 0
 	r.state.Store(waiting)
 	rs.pool.Put(r)
 }

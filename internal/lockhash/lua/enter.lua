@@ -123,7 +123,8 @@ local function grant()
   local fresh, reserved = not count or count == '0', 0
   local token = not fresh and tonumber(redis.call('GET', KEYS[2]) or 0) or 0
   if token == 0 then
-    local new, last = advance(2, now, ARGV[4], 0)
+    local text, last = advance(2, clock, ARGV[4], 0)
+    local new = tonumber(text)
     token = math.max(last + 1, new - (last ~= 0 and wanted() or 0))
     reserved = new - token
   end

@@ -10,7 +10,7 @@
 -- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[4] the lock's channel
 --
--- Returns {1, 0}    released
+-- Returns 1         released
 --         {1, 0, 1} released, and a subscriber got the message
 --         {0, 0}    the owner does not hold it
 --         {2, 0}    a waiter is in the queue: release.lua must hand the lock over
@@ -22,9 +22,11 @@ local waiting = KEYS[2] and redis.pcall('ZCARD', KEYS[2])
 if type(waiting) == 'number' and waiting > 0 then
   return {2, 0}
 end
-local released = redis.call('HDEL', KEYS[1], ARGV[2])
-local heard = released == 1 and publish(ARGV[3], ARGV[4], '0')
+if redis.call('HDEL', KEYS[1], ARGV[2]) == 0 then
+  return {0, 0}
+end
+local heard = publish(ARGV[3], ARGV[4], '0')
 if type(heard) == 'number' and heard > 0 then
   return {1, 0, 1}
 end
-return {released, 0}
+return 1

@@ -101,7 +101,7 @@ local function hand_over()
   end
   -- The token is 1000 behind the clock where it can be. That is as many as a waiter may reserve. If
   -- the waiter asks, to reserve some, it finds them between this token and the clock.
-  local fenced, _, _, token = pcall(advance, 2, now, ARGV[8], 1000)
+  local fenced, token = pcall(advance, 2, string.format('%.0f', now - 1000), ARGV[8], 1000)
   local handed = fenced and redis.pcall('HSET', KEYS[1], head, 0)
   local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], left)
   if type(expiry) ~= 'number' then

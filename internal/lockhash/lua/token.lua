@@ -1,11 +1,9 @@
 -- What the scripts that grant a lock share: how its token grows. Those scripts begin with this
 -- file.
 --
--- advance writes to KEYS[k] a token that is greater than the last one, and at least the server's
--- clock in microseconds, now, minus early. It returns the token, the last one, and the token as a
--- text. The last one may be a text. It is 0 if there was none; then the new token is now, whatever
--- early is. If early is 0, text may be the clock as a text: that is cheaper than formatting the
--- number.
+-- advance writes to KEYS[k] a token that is greater than the last one, and at least least: the server's
+-- clock in microseconds minus early, as a text. It returns the token as a text, and the last one. That may be
+-- a text too. It is 0 if there was none; then the new token is the clock, whatever early is.
 --
 -- The token is kept for life ms; '0': for ever. Its expiry is put off once in a thousand seconds,
 -- not at each grant, so the token may be kept for that much less. A token that is ahead of the
@@ -13,25 +11,25 @@
 -- forgotten sooner, a smaller one would follow. It is kept for two hours more than that, which
 -- tells it from tokens that are the time of their grant. A token that is found without an expiry is
 -- given none.
-local function advance(k, now, life, early, text)
-  local keep, token = life == '0' and 'GET' or 'KEEPTTL', now - early
-  text = text or string.format('%.0f', token)
-  local last = redis.call('SET', KEYS[k], text, 'XX', 'GET', keep)
+local function advance(k, least, life, early)
+  local keep = life == '0' and 'GET' or 'KEEPTTL'
+  local last = redis.call('SET', KEYS[k], least, 'XX', 'GET', keep)
   -- Texts of the same length are in the order of their numbers. The last nine digits are a thousand
   -- seconds.
-  if last and #last == #text and last < text and string.sub(last, 1, -10) == string.sub(text, 1, -10) then
-    return token, last, text
+  if last and #last == #least and last < least and string.sub(last, 1, -10) == string.sub(least, 1, -10) then
+    return least, last
   end
+  local token, text = tonumber(least), least
+  local now = token + early
   last = tonumber(last or 0)
   if last == 0 then
-    token = now
-    text = string.format('%.0f', token)
+    text = string.format('%.0f', now)
     if life == '0' then
       redis.call('SET', KEYS[k], text)
     else
       redis.call('SET', KEYS[k], text, 'PX', life)
     end
-    return token, last, text
+    return text, last
   end
   if last >= token then
     token = last + 1
@@ -44,6 +42,6 @@ local function advance(k, now, life, early, text)
     local more = ahead and math.floor((token - now) / 1000) + 7200000 or 0
     redis.call('PEXPIRE', KEYS[k], string.format('%.0f', life + more))
   end
-  return token, last, text
+  return text, last
 end
 

@@ -151,7 +151,7 @@ func loads(call *ast.CallExpr) bool {
 }
 
 // traits are those that eval knows by their names.
-var traits = map[string]conn.Trait{"Timeless": conn.Timeless, "Always": conn.Always, "Mixed": conn.Mixed}
+var traits = map[string]conn.Trait{"Timeless": conn.Timeless, "Always": conn.Always, "Clocked": conn.Clocked, "Mixed": conn.Mixed}
 
 // eval returns the value of an expression in a package if that is a text, a Trait or a script, nil
 // otherwise. args are the values of the parameters of the function in which it stands.
@@ -196,6 +196,9 @@ func (c *sources) evalCall(in *declared, call *ast.CallExpr, args map[string]any
 	case *ast.Ident:
 		name = to.Name
 	case *ast.SelectorExpr:
+		if to.Sel.Name == "Briefly" {
+			return c.eval(in, to.X, args)
+		}
 		if from, ok := to.X.(*ast.Ident); ok {
 			at, name = c.packages[in.imports[from.Name]], to.Sel.Name
 		}

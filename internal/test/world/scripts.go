@@ -61,7 +61,7 @@ var sources = []struct {
 	files string
 	trait conn.Trait
 }{
-	{LockRun, "rlock", "token lock", 0},
+	{LockRun, "rlock", "token lock", conn.Clocked},
 	{"stripes", "rlock", "stripes", 0},
 	{EnterRun, "internal/lockhash", "token life queue enter", 0},
 	{LookRun, "internal/lockhash", "life look", 0},

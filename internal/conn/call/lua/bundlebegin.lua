@@ -4,6 +4,7 @@
 local redis, pcall, type, tonumber, string, math = redis, pcall, type, tonumber, string, math
 
 -- The body of each call asks this first, unless it does its work however late it runs.
+local now = tonumber(clock)
 local late = now > tonumber(ARGV[1])
 
 -- Where the keys of the present call begin, and its own arguments: behind these places in KEYS and

@@ -19,8 +19,11 @@ local function outsiders()
   return nil
 end
 
--- Returns the script's reply with the notes behind it.
+-- Returns the script's reply with the notes behind it. A number alone is the status of a script without the time.
 local function noted(reply)
+  if type(reply) == 'number' then
+    reply = {reply, 0}
+  end
   if reply[1] then
     reply[#reply + 1] = notes
   end

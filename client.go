@@ -70,8 +70,8 @@ func (c *Client) ID() string {
 // runs out, since work may be going on under it; release before closing.
 //
 // Close waits for the clean-up after calls that were cancelled just before, for 1.5 s at the
-// most. A log handler, a provider or another function of yours that blocks makes it 1.6 s, and
-// is left behind.
+// most; for longer if a server answers late, as long as that needs. A log handler, a provider or
+// another function of yours that blocks makes it 1.6 s, and is left behind.
 func (c *Client) Close() error {
 	if c.engine.Broken() != nil {
 		return nil

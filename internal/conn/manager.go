@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -59,6 +60,10 @@ func (m *Manager) Close() {
 	m.sweeper.stop()
 	m.servers.Close()
 }
+
+// Needs returns how long after its sending a request, and one sent after that, may be answered; 0 unless a
+// server is known to be slow.
+func (m *Manager) Needs() time.Duration { return m.servers.Needs() }
 
 // KnownNode returns what Node returns, or "" if finding it takes more than a look-up.
 func (m *Manager) KnownNode(key string) string {

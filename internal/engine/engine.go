@@ -178,15 +178,21 @@ func (e *Engine) Begin() error {
 func (e *Engine) Done() { e.work.done() }
 
 // closeGrace is how long Close waits for the clean-up of cancelled calls: as long as a request may
-// arrive late, and a little more.
-const closeGrace = conn.Window + 500*time.Millisecond
+// arrive late, and leeway. Where a server answers late, that is longer.
+const (
+	closeGrace = conn.Window + leeway
+	leeway     = 500 * time.Millisecond
+)
 
 // Close ends waits and holds with errs.Closed, lets the clean-up of cancelled calls finish within
-// closeGrace, and then ends every goroutine and connection. What is held stays in Redis until its
-// lease runs out, because work may still be going on under it. Close may be called twice, and
-// concurrently. If the user's own code (a log handler, a tracer) keeps a goroutine from ending,
-// Close leaves that goroutine behind.
-func (e *Engine) Close() error {
+// closeGrace, or for as long as a slow server needs for it, and then ends every goroutine and
+// connection. What is held stays in Redis until its lease runs out, because work may still be going
+// on under it. Close may be called twice, and concurrently. If the user's own code (a log handler,
+// a tracer) keeps a goroutine from ending, Close leaves that goroutine behind.
+func (e *Engine) Close() error { return e.close(context.Background()) }
+
+// close is Close. When ctx has ended, it waits for a slow server no longer than for another one.
+func (e *Engine) close(ctx context.Context) error {
 	if e.begun.CompareAndSwap(false, true) {
 		defer close(e.closed)
 		until := time.Now().Add(closeGrace)
@@ -199,7 +205,7 @@ func (e *Engine) Close() error {
 			e.presence.leave(held)
 		}
 		e.Conn.Interrupt()
-		e.work.windUp(closeGrace)
+		e.work.windUp(ctx, closeGrace, e.Conn.Needs()+leeway)
 		e.giveUp()
 		err := e.subs.Close()
 		e.Conn.Close()

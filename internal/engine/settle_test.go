@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
@@ -154,6 +156,52 @@ func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
 			if e.Close(); time.Since(begun) != 0 {
 				t.Errorf("%s: one more Close took %v", name, time.Since(begun))
 			}
+		})
+	}
+}
+
+// A server answers late. Close waits for a clean-up as long as that needs; Shutdown does as long as its context
+// lasts, and a Close's usual time.
+func TestCloseWaitsForAServerThatAnswersLate(t *testing.T) {
+	const delay = 1200 * time.Millisecond
+	for name, tc := range map[string]struct {
+		shutdown time.Duration // Shutdown in place of Close, with such a context
+		want     time.Duration // how long it takes; 0: until the clean-up is done
+	}{
+		"Close":                           {},
+		"Shutdown":                        {shutdown: time.Minute},
+		"Shutdown, whose context is over": {shutdown: time.Nanosecond, want: closeGrace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				proxy := redistest.Mini(t).Proxy()
+				e, err := New(proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second }), nil, discard)
+				if err != nil {
+					t.Fatal(err)
+				}
+				proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Delay(delay) })
+				u := &undoing{e: e}
+				for range 3 { // the Client finds out how slow the server is
+					if _, err := u.undo(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				notAfter := time.Now().Add(e.Conn.Needs() - delay).UnixMicro()
+				e.Settle(notAfter, time.Minute, u.undo)
+				synctest.Wait()
+				begun := time.Now()
+				if tc.shutdown == 0 {
+					_ = e.Close()
+				} else {
+					ctx, cancel := context.WithTimeout(t.Context(), tc.shutdown)
+					defer cancel()
+					_ = e.Shutdown(ctx)
+				}
+				took := time.Since(begun)
+				if done := u.last.Load() > notAfter; done != (tc.want == 0) || tc.want > 0 && took > tc.want+100*time.Millisecond {
+					t.Errorf("after %v the clean-up is done: %t", took, done)
+				}
+			})
 		})
 	}
 }

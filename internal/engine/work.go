@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,26 +61,32 @@ func (w *work) close() { w.state.Or(noCalls) }
 // left returns how much there is.
 func (w *work) left() int64 { return w.state.Load() & countsWork }
 
-// windUp waits until nothing is left, for grace at the most. After that it lets nothing more begin.
-func (w *work) windUp(grace time.Duration) {
-	timer := time.NewTimer(grace)
+// windUp waits until nothing is left, for least, and then on until ctx ends, for most at the most. After that it
+// lets nothing more begin.
+func (w *work) windUp(ctx context.Context, least, most time.Duration) {
+	defer w.state.Or(nothing)
+	if !w.over(context.Background(), least) {
+		w.over(ctx, most-least)
+	}
+}
+
+// over waits until nothing is left, ctx ends or d is over. It reports whether nothing is left.
+func (w *work) over(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-w.empty():
+		return true
+	case <-ctx.Done():
 	case <-timer.C:
 	}
-	w.state.Or(nothing)
+	return false
 }
 
 // wait waits, after windUp, until nothing is left, but no longer than that time. A call that is in
 // the user's own code by then, as in a tracer that blocks, is left behind.
 func (w *work) wait(until time.Time) {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case <-w.empty():
-	case <-timer.C:
-	}
+	w.over(context.Background(), time.Until(until))
 }
 
 // empty returns, after close, a channel that is closed when nothing is left.

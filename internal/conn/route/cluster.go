@@ -220,6 +220,13 @@ func (c *cluster) Elsewhere(n *server.Node, key string) bool {
 	return now != nil && now != n
 }
 
+func (c *cluster) Needs() (most time.Duration) {
+	for _, m := range c.members() {
+		most = max(most, m.Needs())
+	}
+	return most
+}
+
 func (c *cluster) Interrupt() {
 	c.mu.Lock()
 	first := !c.closing

@@ -38,6 +38,8 @@ type topology interface {
 	Follows() bool
 	// Elsewhere reports whether a server other than n's has key by now. It does no I/O.
 	Elsewhere(n *server.Node, key string) bool
+	// Needs returns the greatest of the servers' Needs.
+	Needs() time.Duration
 	// Sweep ends connections that have not been used for long.
 	Sweep(now time.Time)
 	// Interrupt ends all calls that callers wait for; only clean-ups go on.
@@ -64,6 +66,7 @@ func (s single) Masters(context.Context) ([]string, error)          { return []s
 func (s single) Forgets() bool                                      { return false }
 func (s single) Follows() bool                                      { return false }
 func (s single) Elsewhere(*server.Node, string) bool                { return false }
+func (s single) Needs() time.Duration                               { return s.only.Needs() }
 func (s single) Sweep(now time.Time)                                { s.only.Sweep(now) }
 func (s single) Interrupt()                                         { s.only.Interrupt() }
 func (s single) Close()                                             { s.only.Close() }

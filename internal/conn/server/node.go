@@ -80,6 +80,10 @@ func (n *Node) Failing() bool { return n.gate.failing() }
 // Wide reports whether a request that was given longer than Window may still take effect.
 func (n *Node) Wide() bool { return n.gate.pace.wide(time.Now()) }
 
+// Needs returns how long after its sending a request, and one sent after that, may be answered; 0 unless the
+// server is known to be slow.
+func (n *Node) Needs() time.Duration { return n.gate.pace.needs() }
+
 // current reports whether the wire may be used once more.
 func (n *Node) current(w *wire) bool {
 	return !w.broken.Load() && w.era == n.gate.era.Load() && (w.expires.IsZero() || time.Now().Before(w.expires))

@@ -18,6 +18,7 @@ type Pace struct {
 	least, most time.Duration
 	now         atomic.Int64 // ns
 	widened     atomic.Int64 // when a request was last given more than Window, in ns since 1970; 0: never
+	late        atomic.Int64 // how long the last reply took, in ns, if that was longer than least; otherwise 0
 }
 
 // NewPace returns the pace of a server which the program gives that long for a reply.
@@ -56,8 +57,23 @@ func (p *Pace) silent(patience time.Duration) {
 	p.now.CompareAndSwap(int64(patience), int64(min(2*patience, p.most)))
 }
 
+// needs returns how long after its sending a request, and one sent after that, may be answered by a server
+// that answers late; 0 if the server is not known to be slow. A silent server is not: it may never answer.
+func (p *Pace) needs() time.Duration {
+	took := p.late.Load()
+	if took == 0 {
+		return 0
+	}
+	return p.patience() + time.Duration(took)
+}
+
 // heard records how long a reply took.
 func (p *Pace) heard(took time.Duration) {
+	if took > p.least {
+		p.late.Store(int64(took))
+	} else if p.late.Load() != 0 {
+		p.late.Store(0)
+	}
 	if now := p.patience(); now > p.least && took < now/4 {
 		p.now.CompareAndSwap(int64(now), int64(max(now/2, p.least)))
 	}

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -17,6 +18,7 @@ import (
 type unhurried struct {
 	net.Conn
 	pace     *Pace
+	counts   bool      // what was written last is a question whose answer may take long
 	asked    time.Time // when the deadline of the present read was set
 	patience time.Duration
 }
@@ -42,6 +44,13 @@ func Unhurried(p *Pace, by dial.Dialer) dial.Dialer {
 	}
 }
 
+// Write notes whether the reply will say anything of the pace. Whoever is slow with the table of its cluster may
+// greet at once.
+func (u *unhurried) Write(b []byte) (int, error) {
+	u.counts = bytes.Contains(b, []byte("cluster"))
+	return u.Conn.Write(b)
+}
+
 func (u *unhurried) SetReadDeadline(t time.Time) error {
 	u.asked, u.patience = time.Now(), u.pace.patience()
 	if end := u.asked.Add(u.patience); t.IsZero() || end.Before(t) {
@@ -53,7 +62,7 @@ func (u *unhurried) SetReadDeadline(t time.Time) error {
 func (u *unhurried) Read(b []byte) (int, error) {
 	n, err := u.Conn.Read(b)
 	switch took := time.Since(u.asked); {
-	case n > 0:
+	case n > 0 && u.counts:
 		u.pace.heard(took)
 	case errors.Is(err, os.ErrDeadlineExceeded) && took >= u.patience:
 		u.pace.silent(u.patience)

@@ -55,7 +55,7 @@ if value and #mine > 0 then
   for i = 1, #mine do
     local failure = failed('ZREM', redis.pcall('ZREM', KEYS[2], mine[i]))
     if failure then
-      redis.call('DECRBY', KEYS[1], #mine - i + 1)
+      redis.call('INCRBY', KEYS[1], i - 1 - #mine)
       return failure
     end
   end
@@ -63,15 +63,15 @@ if value and #mine > 0 then
 end
 
 -- Takes back a bounded number of the permits whose leases are over, but at least as many as are
--- asked for. The free count is raised before the ids go, and lowered again if they do not go. So
--- neither a failure nor short memory makes the two differ.
+-- asked for. The free count is raised before the ids go, and lowered again, by the same command, if
+-- they do not go. So neither a failure nor short memory makes the two differ.
 local over = value and redis.call('ZCOUNT', KEYS[2], '-inf', text(ms)) or 0
 local back = math.min(over, math.max(1000, #ids))
 if back > 0 then
   redis.call('INCRBY', KEYS[1], back)
   local failure = failed('ZREMRANGEBYRANK', redis.pcall('ZREMRANGEBYRANK', KEYS[2], 0, back - 1))
   if failure then
-    redis.call('DECRBY', KEYS[1], back)
+    redis.call('INCRBY', KEYS[1], -back)
     return failure
   end
   free = free + back
@@ -98,25 +98,18 @@ if free < #ids then
   return {0, now, math.max(tonumber(next) - ms, 0)}
 end
 
--- Takes the first n of the ids away again.
-local function undo(n, failure)
-  for i = 1, n do
-    redis.call('ZREM', KEYS[2], ids[i])
-  end
-  return failure
-end
-
--- The ids are written before the free count is lowered, so that no permit is gone without an id
--- that holds it.
+-- The free count is lowered first: if that is refused, nothing has been written, and if an id is
+-- refused, it is raised again by the command that has just been allowed.
+redis.call('DECRBY', KEYS[1], #ids)
 for i = 1, #ids do
   local failure = failed('ZADD', redis.pcall('ZADD', KEYS[2], text(expiry), ids[i]))
   if failure then
-    return undo(i - 1, failure)
+    redis.call('DECRBY', KEYS[1], -#ids)
+    for k = 1, i - 1 do
+      redis.call('ZREM', KEYS[2], ids[k])
+    end
+    return failure
   end
-end
-local failure = failed('DECRBY', redis.pcall('DECRBY', KEYS[1], #ids))
-if failure then
-  return undo(#ids, failure)
 end
 if life > 0 then
   redis.pcall('PEXPIRE', KEYS[2], text(life)) -- as long as the semaphore itself

@@ -51,7 +51,9 @@ for i = 1, #ids do
 end
 if value then
   local failure = failed('INCRBY', redis.pcall('INCRBY', KEYS[1], #ids))
-  if failure then
+  -- DECRBY does the same for a user who may not run INCRBY: without either, and without ZADD to take the
+  -- ids again, the permits would be gone.
+  if failure and type(redis.pcall('DECRBY', KEYS[1], -#ids)) == 'table' then
     return undo(#ids, failure)
   end
   local free = tonumber(value) + #ids

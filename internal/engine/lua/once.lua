@@ -48,8 +48,14 @@ local function once(outcome, value, frees, effect)
   if failure then
     if track then
       redis.call('HSET', KEYS[2], ARGV[2], track)
-    else
-      redis.call('HDEL', KEYS[2], ARGV[2])
+    elseif type(redis.pcall('HDEL', KEYS[2], ARGV[2])) == 'table' then
+      -- Whichever commands are refused, the ledger must not say that the call has run, and a new one
+      -- must not stay without an expiry.
+      if redis.call('PTTL', KEYS[2]) < 0 then
+        redis.call('SET', KEYS[2], '', 'PX', 1)
+      else
+        redis.call('HSET', KEYS[2], ARGV[2], '')
+      end
     end
     return failure
   end

@@ -4,11 +4,15 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,18 +25,33 @@ import (
 	"github.com/holdfast-go/holdfast/once"
 )
 
-// commandsOfScripts are those that the library's scripts name, in capitals.
-func commandsOfScripts(t *testing.T) []string {
+// commandsOf are those that the scripts in these folders name, in capitals.
+func commandsOf(t *testing.T, folders ...string) []string {
+	t.Helper()
 	commands := map[string]bool{}
-	for source := range world.ScriptNames(t) {
-		for _, m := range regexp.MustCompile(`redis\.p?call\(\s*['"](\w+)['"]`).FindAllStringSubmatch(source, -1) {
-			commands[strings.ToUpper(m[1])] = true
+	for _, folder := range folders {
+		files, err := filepath.Glob("../../../" + folder + "/lua/*.lua")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no scripts: %v", folder, err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`redis\.p?call\(\s*['"](\w+)['"]`).FindAllStringSubmatch(string(source), -1) {
+				commands[strings.ToUpper(m[1])] = true
+			}
 		}
 	}
-	if len(commands) < 20 {
-		t.Fatalf("only %d commands", len(commands))
-	}
 	return slices.Sorted(maps.Keys(commands))
+}
+
+// commandsOfScripts are those that the scripts of all kinds name.
+func commandsOfScripts(t *testing.T) []string {
+	t.Helper()
+	return commandsOf(t, "barrier", "fairlock", "latch", "leader", "once", "quorum", "rlock", "rwlock", "semaphore",
+		"internal/engine", "internal/inspect", "internal/lockhash")
 }
 
 // deeds are what a user does with a name, whatever the outcome: what work does lies in it.
@@ -49,6 +68,28 @@ func deeds() map[string]func(ctx context.Context, c *holdfast.Client, name strin
 		},
 		"leader": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
 			_ = c.Leader(name).Run(ctx, func(context.Context, *leader.Term) error { work(); return nil })
+		},
+		"a lock that stays": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
+			if l, err := c.Mutex(name).Lock(ctx); err == nil {
+				_ = l.AtLeast(ctx, 5*time.Second)
+				work()
+				_ = l.Release(ctx)
+			}
+		},
+		"a lock that moves": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
+			if l, err := c.Mutex(name).Lock(ctx); err == nil {
+				owner, _ := l.Detach(ctx)
+				if l, err = c.Mutex(name).Attach(ctx, owner); err == nil {
+					work()
+					_ = l.Release(ctx)
+				}
+			}
+		},
+		"quorum": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
+			if l, err := holdfast.NewQuorum(name, []*holdfast.Client{c}).Lock(ctx); err == nil {
+				work()
+				_ = l.Release(ctx)
+			}
 		},
 	}
 	for _, kind := range lockertest.Kinds {
@@ -104,7 +145,7 @@ func deny(t *testing.T, w *world.World, kind string, pair []string, do func(cont
 		release()
 		time.Sleep(40 * time.Second) // what was late, and what ends alone
 		for _, key := range w.RDB.Keys(t.Context(), "*").Val() {
-			if w.PTTL(key) < 0 && !strings.HasPrefix(key, "holdfast_stripes:") { // their number stays
+			if w.PTTL(key) < 0 && !strings.HasPrefix(key, "holdfast_stripes:") && key != "holdfast_quorum" { // they stay
 				t.Errorf("%v, held: %v: %q stays for ever", pair, held, key)
 			}
 		}
@@ -113,5 +154,97 @@ func deny(t *testing.T, w *world.World, kind string, pair []string, do func(cont
 	}
 	p.Close()
 	rightful.Close()
+	w.RDB.FlushDB(t.Context())
+}
+
+// A user who may not run two commands of a Semaphore's, of permits' or of a latch's scripts uses each, and may run
+// them again soon after. Then nobody has a permit, and no latch is half counted.
+func TestNothingIsTakenForGoodWhicheverPairIsDenied(t *testing.T) {
+	commands := commandsOf(t, "semaphore", "latch", "internal/engine")
+	if redistest.RaceDetector { // it has nothing to see here
+		commands = []string{"DECRBY", "HSET", "PEXPIRE", "ZADD"}
+	}
+	for i, one := range commands {
+		t.Run(one, func(t *testing.T) {
+			t.Parallel()
+			world.Play(t, func(t *testing.T, w *world.World) {
+				rightful := w.Process()
+				for _, other := range commands[i:] {
+					denyCounting(t, w, rightful.Client, false, one, other)
+					denyCounting(t, w, rightful.Client, true, one, other)
+				}
+				rightful.Close()
+				w.RDB.FlushDB(t.Context())
+			})
+		})
+	}
+}
+
+// denyCounting has a process use all three while the pair is denied. If it holds, it has taken from each before.
+func denyCounting(t *testing.T, w *world.World, rightful *holdfast.Client, holds bool, pair ...string) {
+	t.Helper()
+	p := w.Process()
+	defer p.Close()
+	must := func(errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatalf("without %v, holds: %t: %v", pair, holds, err)
+		}
+	}
+	s, permits, latch := rightful.Semaphore("s"), rightful.PermitSemaphore("p", holdfast.Fixed(time.Second)), rightful.Latch("l")
+	must(second(s.TrySetPermits(t.Context(), 3)), second(permits.TrySetPermits(t.Context(), 3)), second(latch.TrySetCount(t.Context(), 3)))
+	must(second(permits.Acquire(t.Context(), 1))) // nobody gives it back: its lease is over soon
+	var held *holdfast.Lease
+	if holds {
+		var err error
+		held, err = p.PermitSemaphore("p").TryAcquire(t.Context(), 1)
+		must(err, p.Semaphore("s").TryAcquire(t.Context(), 1))
+	}
+	time.Sleep(1100 * time.Millisecond)
+	w.Mini.Deny(pair...)
+	time.AfterFunc(2*time.Second, func() { w.Mini.Deny() })
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	var uses sync.WaitGroup
+	uses.Go(func() {
+		if holds || p.Semaphore("s").TryAcquire(ctx, 1) == nil {
+			_ = p.Semaphore("s").Release(ctx, 1) // it goes on in the background
+		}
+	})
+	uses.Go(func() {
+		l, err := held, error(nil)
+		if !holds {
+			l, err = p.PermitSemaphore("p").TryAcquire(ctx, 1)
+		}
+		if err == nil {
+			_ = l.Release(ctx)
+		}
+	})
+	counted := 0
+	uses.Go(func() {
+		if _, err := p.Latch("l").CountDown(ctx); err == nil || errors.Is(err, holdfast.ErrUnknown) {
+			counted = 1
+		}
+	})
+	uses.Wait()
+	time.Sleep(40 * time.Second) // what is leased is over
+	again, err := permits.TryAcquire(t.Context(), 1)
+	must(err)
+	must(again.Release(t.Context()))
+	free, err := s.Available(t.Context())
+	must(err)
+	leased, err := permits.Available(t.Context())
+	must(err)
+	left, err := latch.Count(t.Context())
+	must(err)
+	if free != 3 || leased != 3 || left != int64(3-counted) {
+		t.Errorf("without %v, holds: %t: %d of 3 are free, and %d of 3 permits; the latch is at %d, counted down %d times",
+			pair, holds, free, leased, left, counted)
+	}
+	for _, key := range w.RDB.Keys(t.Context(), "*").Val() {
+		if w.PTTL(key) < 0 && key != "s" && key != "p" && key != "l" {
+			t.Errorf("without %v, holds: %t: %q stays for ever", pair, holds, key)
+		}
+	}
 	w.RDB.FlushDB(t.Context())
 }

@@ -91,6 +91,37 @@ func released(t *testing.T, took time.Duration, err error) {
 	}
 }
 
+// Each kind is used while each reply takes long, once the Client has found that out.
+func TestEachKindIsServedBySlowServers(t *testing.T) {
+	for kind, use := range uses() {
+		for what, fault := range slowly {
+			for _, took := range []time.Duration{1200 * time.Millisecond, 3 * time.Second} {
+				t.Run(fmt.Sprint(kind, ", ", what, " take ", took), func(t *testing.T) {
+					redistest.Bubble(t, func(t *testing.T) {
+						server := redistest.Mini(t)
+						proxy := server.Proxy()
+						c := clienttest.OpenClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second }))
+						proxy.OnCommand(func(redistest.Command) redistest.Fault { return fault(took) })
+						ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+						defer cancel()
+						if _, err := c.Mutex("slow").Lock(ctx); err != nil {
+							t.Fatal(err)
+						}
+						released(t, took, use(ctx, c, "k"))
+						time.Sleep(20 * time.Second) // a release that took too long goes on
+						proxy.OnCommand(nil)
+						soon, stop := context.WithTimeout(t.Context(), time.Second)
+						defer stop()
+						if err := use(soon, clienttest.OpenClient(t, server.Client()), "k"); err != nil {
+							t.Error("another:", err)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
 // For a while Redis answers nothing on any connection, and on those that were made until then for ever; on new
 // ones it answers at once. A lease whose renewal falls into that time is kept, and a Lock that waits has its
 // answer within two seconds.

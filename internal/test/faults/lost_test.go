@@ -53,7 +53,7 @@ func always(f redistest.Fault) func(*unlucky) redistest.Fault {
 type unlucky struct {
 	*holdfast.Client
 	onlooker *holdfast.Client // meets none
-	direct   *redis.Client
+	direct   redis.UniversalClient
 
 	t       *testing.T
 	ctx     context.Context

@@ -167,4 +167,12 @@ var connBugs = []bug{
 		at: "holdfasttest pauses.end", old: "p.past += time.Since(p.since)", new: "_ = p.since"},
 	{name: "permits do not expire for a test", by: "holdfasttest TestLoseAndExpireOfEachKind",
 		at: "holdfasttest Server.Expire", old: "|| !s.mini.Exists(at.Taken)", new: "|| true"},
+	{name: "a quick greeting makes a cluster that is slow with its table count as quick", by: "internal/conn TestTheTableOfASlowClusterIsRead",
+		at: "internal/conn/server unhurried.Read", old: "n > 0 && u.counts", new: "n > 0"},
+	{name: "Close waits for a server that answers late no longer than for others", by: "internal/engine TestCloseWaitsForAServerThatAnswersLate",
+		at: "internal/engine Engine.close", old: "e.Conn.Needs()+leeway", new: "0"},
+	{name: "Shutdown waits for a server that answers late when its context is over", by: "internal/engine TestCloseWaitsForAServerThatAnswersLate",
+		at: "internal/engine Engine.Shutdown", old: "e.close(ctx)", new: "e.Close()"},
+	{name: "a request to a slow server must take effect as soon as any other", by: "internal/test/faults TestEachKindIsServedBySlowServers",
+		at: "internal/conn/server Pace.window", old: "return d", new: "return call.Window"},
 }

@@ -50,4 +50,6 @@ var onceBugs = []bug{
 		at: "once tick", old: "hold.TurnedAway(ctx, e)", new: "false"},
 	{name: "a tick of a call that has failed is kept", by: "once TestTick_GivenBack",
 		at: "once tick", old: "{ giveBack(e, key, owner, notAfter, keep) }", new: "&& false { giveBack(e, key, owner, notAfter, keep) }"},
+	{name: "a result that outlasts its token waits while their slot is on the move", step: servers, by: "internal/test/faults TestASlotStaysOpenUnderEachKind",
+		at: "once resource.Release", old: "call.Keys, call.Enough = append(call.Keys, r.at.Token), 1", new: "call.Keys = append(call.Keys, r.at.Token)"},
 }

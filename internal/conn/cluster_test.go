@@ -55,7 +55,7 @@ func clusterLoadsScripts(t *testing.T, c *redistest.ClusterSet) {
 	if err != nil || len(masters) != 3 {
 		t.Errorf("the masters are %q, %v", masters, err)
 	}
-	if sharded, err := m.Sharded(t.Context()); !sharded || err != nil {
+	if sharded, err := m.Sharded(t.Context()); sharded != redistest.HasShardedChannels(t) || err != nil {
 		t.Errorf("sharded: %v, %v", sharded, err)
 	}
 }

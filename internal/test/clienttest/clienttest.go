@@ -156,7 +156,7 @@ func StillHeld(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast
 // User gives the server a user and returns the client's options for it.
 func User(t testing.TB, s *redistest.Proc, name string, rules ...string) func(*redis.Options) {
 	t.Helper()
-	args := []any{"ACL", "SETUSER", name, "reset", "on", ">secret"}
+	args := []any{"ACL", "SETUSER", name, "reset", "resetchannels", "on", ">secret"} // Redis 6 begins with all channels
 	for _, rule := range rules {
 		args = append(args, rule)
 	}

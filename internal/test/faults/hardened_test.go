@@ -105,7 +105,7 @@ func uses() map[string]func(ctx context.Context, c *holdfast.Client, name string
 }
 
 // named is what an error says of what was refused.
-var named = regexp.MustCompile(`'[a-zA-Z|]+'|access a key|access one of the keys|access a channel|access one of the channels`)
+var named = regexp.MustCompile("['`][a-zA-Z|]+['`]|access a key|access one of the keys|access a channel|access one of the channels")
 
 // With each of these every kind either works, or says which command or key was refused; and nothing stays
 // without an expiry, but what somebody has set. The long run also takes each command of the scripts away.

@@ -92,9 +92,10 @@ func (a *Authority) must(err error) {
 
 // TLSServer starts a server, as [Server] does, that also accepts TLS on a port of its own, and
 // returns that port's address. It lets in any client, unless --tls-auth-clients in args says
-// otherwise.
+// otherwise. It skips t if the server was built without TLS.
 func TLSServer(t testing.TB, a *Authority, args ...string) (s *Proc, addr string) {
 	t.Helper()
+	needsTLS(t)
 	a.Issue("server")
 	port := freePort(t, false)
 	s = Server(t, append(withDefaults(args, "--tls-auth-clients", "no"), "--tls-port", fmt.Sprint(port),

@@ -30,8 +30,12 @@ func TestClusterMovesASlot(t *testing.T) {
 	if err := from.Get(ctx, "{tag}a").Err(); !redis.HasErrorPrefix(err, "ASK") {
 		t.Errorf("a moved key: %v, want ASK", err)
 	}
-	if err := from.MGet(ctx, "{tag}a", "{tag}b").Err(); !redis.HasErrorPrefix(err, "TRYAGAIN") {
-		t.Errorf("keys on both sides: %v, want TRYAGAIN", err)
+	want := "TRYAGAIN"
+	if !HasShardedChannels(t) {
+		want = "ASK" // before Redis 7 the new owner says TRYAGAIN
+	}
+	if err := from.MGet(ctx, "{tag}a", "{tag}b").Err(); !redis.HasErrorPrefix(err, want) {
+		t.Errorf("keys on both sides: %v, want %s", err, want)
 	}
 	if owner := move.Finish(); owner != move.To || c.MasterOf("{tag}a") != owner {
 		t.Error("the slot is not where it was to go")

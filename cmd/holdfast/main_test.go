@@ -35,6 +35,13 @@ func TestMain(m *testing.M) {
 		play(role)
 		return
 	}
+	redistest.Main(built{m})
+}
+
+// built are the tests, for which the command is built first.
+type built struct{ *testing.M }
+
+func (b built) Run() int {
 	// What these tests were started to ignore, as by nohup or in the background, the command would ignore too.
 	// What a process takes, its children begin with as usual.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
@@ -50,11 +57,10 @@ func TestMain(m *testing.M) {
 	}
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s\n", out)
-		os.Exit(1)
+		return 1
 	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	defer func() { _ = os.RemoveAll(dir) }()
+	return b.M.Run()
 }
 
 // The parts that the test's binary plays below the command. Each prints "ready" first.

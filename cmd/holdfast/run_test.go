@@ -460,6 +460,11 @@ func TestRun_ALossEndsTheWholeTree(t *testing.T) {
 	c.await("ready")
 	shell := c.below()[0]
 	beats := below(t, shell)[0]
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = syscall.Kill(beats, syscall.SIGKILL) // it holds the output of the test, and go test would wait for it
+		}
+	})
 	s.Kill()
 	c.want(76)
 	inState(t, beats, gone...)

@@ -99,8 +99,8 @@ func (b *Barrier) state(ctx context.Context) (State, error) {
 	return stateIn(call), nil
 }
 
-// Reset breaks the generation under way, and reports whether it did: false says that none was, or
-// that it tripped first. Those that wait in it get ErrBroken. A barrier need not be reset after it
+// Reset breaks the generation under way, and reports whether it is broken: false says that none was under
+// way, or that it tripped first; true may be the work of another who broke it just before. Those that wait in it get ErrBroken. A barrier need not be reset after it
 // has broken: the next party begins anew.
 //
 // If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, or

@@ -113,7 +113,9 @@ func TestASlotStaysOpenUnderEachKind(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			rdb := cluster.Client(t)
-			play(&openSlot{t: t, ctx: clienttest.Generous(t), cluster: cluster, rdb: rdb, name: kind,
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			play(&openSlot{t: t, ctx: ctx, cluster: cluster, rdb: rdb, name: kind,
 				p: clienttest.OpenClient(t, cluster.Client(t)), q: clienttest.OpenClient(t, cluster.Client(t))})
 		})
 	}

@@ -3,6 +3,10 @@
 package redistest
 
 import (
+	"context"
+	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -17,18 +21,23 @@ var features struct {
 func look(t testing.TB) {
 	t.Helper()
 	features.once.Do(func() {
-		admin := Server(t).Admin()
-		ports, err := admin.ConfigGet(t.Context(), "tls-port").Result()
-		if err != nil {
-			t.Fatalf("redistest: %v", err)
-		}
-		_, features.tls = ports["tls-port"]
-		commands, err := admin.Do(t.Context(), "COMMAND", "INFO", "SPUBLISH").Slice()
+		features.tls = hasTLS(t)
+		commands, err := Server(t).Admin().Do(t.Context(), "COMMAND", "INFO", "SPUBLISH").Slice()
 		if err != nil {
 			t.Fatalf("redistest: %v", err)
 		}
 		features.shardedPS = len(commands) == 1 && commands[0] != nil
 	})
+}
+
+// hasTLS starts the server binary with a port for TLS and without a certificate, so that it ends at once and says
+// why. Valkey without TLS has the settings all the same, and dies of them at run time.
+func hasTLS(t testing.TB) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	said, _ := exec.CommandContext(ctx, Needs(t), "--port", "0", "--tls-port", strconv.Itoa(freePort(t, false))).CombinedOutput()
+	return !strings.Contains(string(said), "Bad directive") && !strings.Contains(string(said), "finding TLS support")
 }
 
 // HasShardedChannels reports whether the server binary knows channels that belong to slots: Redis from 7 on.

@@ -37,6 +37,8 @@ const (
 	KindOnce Kind = "once"
 	// KindBarrier: a barrier that was used within a day: see State.
 	KindBarrier Kind = "barrier"
+	// KindSlots: numbered slots, some of which are taken.
+	KindSlots Kind = "slots"
 	// KindPermits: a semaphore with leased permits, some of which are taken.
 	KindPermits Kind = "permits"
 	// KindSemaphore: a semaphore whose permits Holdfast has set, and of which some were taken or
@@ -65,9 +67,10 @@ type Inspection struct {
 	At time.Time
 
 	// Holders are the holders of a mutex or a read/write lock, the leader of a KindLeader, who does the
-	// work of a KindOnce, or the taken permits of a KindPermits: one element for each permit, without its
-	// owner, because Redis does not know whose permit it is. Readers and permits whose lease is over are
-	// left out. Redis does not know the holders of a latch or of a semaphore without leases.
+	// work of a KindOnce, the holders of the numbers of a KindSlots in their order, or the taken permits of
+	// a KindPermits: one element for each permit, without its owner, because Redis does not know whose
+	// permit it is. Readers and permits whose lease is over are left out. Redis does not know the holders of
+	// a latch or of a semaphore without leases.
 	Holders []Holder
 	// HeldSince is when the hold of a lock's only holder, or of a writer, began, on the server's clock. It is
 	// zero if that is not known. It is known if the holder is a Client of Holdfast and its fencing token
@@ -82,25 +85,25 @@ type Inspection struct {
 	Remaining time.Duration
 	// Waiters is how many waiters of Holdfast there are; Java's waiters are not seen. For a
 	// mutex it counts each waiter of a FairMutex, and one for each process that has waiters of
-	// a Mutex; for a leader, the candidates; for a barrier, the parties that have come. It is -1 if it is
-	// not known, as for every other kind.
+	// a Mutex; for a leader, the candidates; for slots, the processes; for a barrier, the parties that have
+	// come. It is -1 if it is not known, as for every other kind.
 	Waiters int
 	// Queue lists the first hundred of the Waiters. Those of a mutex or of an election are in the order in
-	// which they are served; those of a read/write lock, and the parties of a barrier, in the order in which
-	// they came.
+	// which they are served; those of a read/write lock or of slots, and the parties of a barrier, in the
+	// order in which they came.
 	Queue []Waiter
 
-	// Value is the number of a KindCount, the count of a latch, the number of free permits of a
-	// KindSemaphore or a KindPermits, or how many parties of a barrier have come.
+	// Value is the number of a KindCount, the count of a latch, how many permits of a KindSemaphore or a
+	// KindPermits or numbers of a KindSlots are free, or how many parties of a barrier have come.
 	Value int64
-	// All is how many permits a KindSemaphore has in all, or how many parties a barrier needs; 0 if that
-	// is not known.
+	// All is how many permits a KindSemaphore or numbers a KindSlots has in all, or how many parties a
+	// barrier needs; 0 if that is not known.
 	All int64
 	// State is, of a KindOnce: "working"; "done", and its result is kept; or "failed", and its error is kept.
 	// Of a KindBarrier it is the state of its last generation: "open", "tripped" or "broken". It is "" for
 	// other kinds.
 	State string
-	// Taken is the number of permits of a KindPermits that are taken.
+	// Taken is how many permits of a KindPermits, or numbers of a KindSlots, are taken or in quarantine.
 	Taken int
 }
 
@@ -121,8 +124,13 @@ type Holder struct {
 	Count int
 	// Write is true if the holder has the write side of a read/write lock.
 	Write bool
-	// Remaining is how long the hold lasts if the holder neither renews nor releases it.
-	// NoExpiry means without end.
+	// Number is the number that the holder of a KindSlots has; 0 for other kinds.
+	Number int
+	// Quarantined is true for a number of a KindSlots that its holder has lost, and that is not given out
+	// again yet.
+	Quarantined bool
+	// Remaining is how long the hold lasts if the holder neither renews nor releases it, or until a
+	// quarantine ends. NoExpiry means without end.
 	Remaining time.Duration
 }
 
@@ -140,6 +148,9 @@ func (h Holder) String() string {
 	}
 	if h.Write {
 		text += " (write)"
+	}
+	if h.Quarantined {
+		text += " (quarantined)"
 	}
 	if h.Count != 1 {
 		text += fmt.Sprintf(" x%d", h.Count)
@@ -181,7 +192,9 @@ func (i Inspection) String() string {
 	case KindPermits:
 		text += fmt.Sprintf(", %d free, %d taken", i.Value, i.Taken)
 	}
-	if len(i.Holders) > 0 && i.Kind != KindPermits {
+	if i.Kind == KindSlots {
+		text += fmt.Sprintf(", %d of %d free", i.Value, i.All)
+	} else if len(i.Holders) > 0 && i.Kind != KindPermits {
 		text += fmt.Sprintf(", held by %v", i.Holders)
 	}
 	if !i.HeldSince.IsZero() {
@@ -255,7 +268,8 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 		Value: s.Value, Taken: s.Taken, All: s.All, State: s.State,
 	}
 	for _, h := range s.Holders {
-		i.Holders = append(i.Holders, Holder{Owner: Owner(h.Owner), Who: h.Said.Who, Permit: h.Permit, Count: h.Count, Write: h.Write, Remaining: h.Remaining})
+		i.Holders = append(i.Holders, Holder{Owner: Owner(h.Owner), Who: h.Said.Who, Permit: h.Permit, Count: h.Count, Write: h.Write,
+			Number: h.Number, Quarantined: h.Over, Remaining: h.Remaining})
 	}
 	for _, w := range s.Queue {
 		i.Queue = append(i.Queue, Waiter{Owner: Owner(w.Owner), Who: w.Said.Who, Since: w.Since, Write: w.Write})

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
 	"github.com/holdfast-go/holdfast/semaphore"
+	"github.com/holdfast-go/holdfast/slots"
 )
 
 // Aliases of the types that programs use most, so that this package is the only import of most
@@ -45,6 +46,10 @@ type (
 	Semaphore = semaphore.Semaphore
 	// PermitSemaphore leases its permits: semaphore.PermitSemaphore.
 	PermitSemaphore = semaphore.PermitSemaphore
+	// Slots leases numbers, each to one holder: slots.Slots.
+	Slots = slots.Slots
+	// Slot is one number of a Slots, as its holder has it: slots.Slot.
+	Slot = slots.Slot
 	// Latch is a countdown latch: latch.Latch.
 	Latch = latch.Latch
 	// Barrier lets a number of parties wait for each other: barrier.Barrier.

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
 	"github.com/holdfast-go/holdfast/semaphore"
+	"github.com/holdfast-go/holdfast/slots"
 )
 
 // Mutex returns the reentrant lock of that name. It does no I/O. The returned value may be kept
@@ -85,6 +86,16 @@ func (c *Client) Semaphore(name string) *Semaphore {
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSemaphore {
 	return semaphore.NewPermits(c.engine, name, c.mapped(name), *c.settings(options))
+}
+
+// Slots returns the numbered slots of that name: each holder has another number, from 0 to size-1, and
+// leases it. See slots.Slots, and the options of package slots: Prefer, Quarantine and Lease. Slots does no
+// I/O. The returned value may be kept and shared.
+//
+// All processes must give the same size, from 1 to slots.MaxNumbers. The name may be any bytes, but not
+// empty; see docs/keyspace.md, and docs/slots.md for what happens when a holder dies.
+func (c *Client) Slots(name string, size int, options ...slots.Option) *Slots {
+	return slots.New(c.engine, name, c.mapped(name), size, c.config.defaults, options)
 }
 
 // Latch returns the countdown latch of that name, which is Redisson's RCountDownLatch. It is

@@ -12,6 +12,7 @@ import (
 var contents = map[string]engine.Content{
 	"permits":       engine.Number,
 	"barrier.place": engine.SortedSet,
+	"slots":         engine.SortedSet,
 }
 
 // foreign adds to err what stands at the resource's key, if that is not the resource's.

@@ -28,6 +28,27 @@ var (
 	retired     = loss{how: byLoss, reason: telemetry.LostClosed, why: "the whole that it was a part of has ended"}
 )
 
+// Losing is a Resource whose hold is given up in another way after a loss than by its holder.
+type Losing interface {
+	Resource
+	// AfterLoss returns the Resource by whose Release it is then given up.
+	AfterLoss() Resource
+}
+
+// givenUp returns the Resource by whose Release the hold is given up.
+func (h *hold) givenUp() Resource {
+	r, ok := h.resource.(Losing)
+	if !ok {
+		return h.resource
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lost() == byLoss {
+		return r.AfterLoss()
+	}
+	return h.resource
+}
+
 // answeredGone reports whether err, with which Redis answered a call about a hold, says that the
 // hold was lost, and returns how. A value of another type at its key is nobody's hold.
 func answeredGone(err error) (loss, bool) { return overwritten, errors.Is(err, errs.WrongType) }

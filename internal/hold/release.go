@@ -261,5 +261,5 @@ func (h *hold) settle(notAfter int64) {
 		h.settleStaying(seat, notAfter, limit)
 		return
 	}
-	giveUpWith(h.engine, h.resource, h.owner(), seat, notAfter, limit)
+	giveUpWith(h.engine, h.givenUp(), h.owner(), seat, notAfter, limit)
 }

@@ -23,6 +23,7 @@ const (
 	rwLock  = "rwlock"
 	permits = "permits"
 	barrier = "barrier"
+	slots   = "slots"
 	unknown = "unknown"
 )
 
@@ -33,9 +34,9 @@ type State struct {
 	Since     time.Time     // when the exclusive hold began, on that clock; zero if not known
 	Remaining time.Duration // hold.NoExpiry: without end
 	Waiters   int           // -1: not known
-	Value     int64         // of permits: how many are free; of a barrier: how many have come
-	Taken     int           // of permits
-	All       int64         // permits or parties; 0: not known
+	Value     int64         // of permits and slots: how many are free; of a barrier: how many have come
+	Taken     int           // of permits and slots
+	All       int64         // permits, slots or parties; 0: not known
 	State     string        // of a once or a barrier
 	Holders   []Holder
 	Queue     []Waiter // the first of those that wait, in their order
@@ -56,6 +57,8 @@ type Holder struct {
 	Permit    string     // the id of a permit, in hexadecimal digits
 	Count     int
 	Write     bool
+	Number    int  // of a slot
+	Over      bool // of a slot: its lease is over, and it is in quarantine
 	Remaining time.Duration
 	Said      Said
 }
@@ -144,19 +147,24 @@ func ask(name, cursor string) (*conn.Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	numbered, err := keys.ForSlots(name)
+	if err != nil {
+		return nil, err
+	}
 	return &conn.Call{
 		Script: script,
 		Keys:   []string{name},
 		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, leased.Taken, latch.Generations,
 			cursor, holdersPerCall, fair.Queue, rw.Readers, rw.Writers, leader.Record, leader.Names,
-			keys.OnceRecordAt(name), turns.Record, turns.Places, counted.All},
+			keys.OnceRecordAt(name), turns.Record, turns.Places, counted.All,
+			numbered.Taken, numbered.Waiting, numbered.Alive},
 	}, nil
 }
 
 // exclusive returns the holder that holds the lock alone.
 func (s State) exclusive() (Holder, bool) {
 	for _, h := range s.Holders {
-		if h.Write || len(s.Holders) == 1 && s.Kind != rwLock {
+		if h.Write || len(s.Holders) == 1 && s.Kind != rwLock && s.Kind != slots {
 			return h, true
 		}
 	}

@@ -24,7 +24,7 @@ func (s *State) queue(waiters []listed) []Waiter {
 	for _, l := range waiters {
 		w := placed{Waiter{Owner: l.owner}, l.number}
 		switch s.Kind {
-		case rwLock:
+		case rwLock, slots:
 			w.Since, w.Write = time.UnixMilli(w.number), l.text == "w"
 		case barrier:
 			w.number = -w.number // who had more to wait for came first
@@ -34,7 +34,7 @@ func (s *State) queue(waiters []listed) []Waiter {
 		}
 		all = append(all, w)
 	}
-	if s.Kind == rwLock || s.Kind == barrier {
+	if s.Kind == rwLock || s.Kind == slots || s.Kind == barrier {
 		slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.number, b.number) })
 	}
 	var queue []Waiter

@@ -34,8 +34,11 @@ func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
 	next := header + 3*int(call.Int(13))
 	for i := header; i < min(next, call.Reply.Len()-2); i += 3 {
 		h := holder(call, i, s.Remaining)
-		if s.Kind == permits {
+		switch s.Kind {
+		case permits:
 			h.Permit = hex.EncodeToString([]byte(h.field))
+		case slots:
+			h = slot(h, call.Text(i+1))
 		}
 		s.Holders = append(s.Holders, h)
 	}
@@ -61,6 +64,14 @@ func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 	if _, known := call.Reply.Number(i + 2); known {
 		h.Remaining = lasts(call.Int(i + 2))
 	}
+	return h
+}
+
+// slot returns the holder of a slot, of which the reply says its number and, if its lease is over, so.
+func slot(h Holder, text string) Holder {
+	number, over, _ := strings.Cut(text, " ")
+	h.Number, _ = strconv.Atoi(number)
+	h.Count, h.Over = 1, over != ""
 	return h
 }
 

@@ -67,7 +67,7 @@ type scan struct {
 }
 
 // scans returns what finds all names that match the pattern: a lock is a hash at its name, what is
-// counted is a string, and a Once and a barrier have nothing but a record beside their name.
+// counted is a string, and a Once, a barrier and slots have nothing but a record beside their name.
 func scans(pattern string) []scan {
 	return []scan{
 		{"hash", pattern, func(_ context.Context, _ *redis.Client, found []string) []string { return candidates(found) }},
@@ -76,6 +76,10 @@ func scans(pattern string) []scan {
 		}},
 		{"hash", keys.RecordsPattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
 			return underWay(ctx, rdb, found, pattern)
+		}},
+		{"zset", keys.SlotsPattern, func(_ context.Context, _ *redis.Client, found []string) []string {
+			names, _ := ofRecords(found, pattern)
+			return names
 		}},
 	}
 }
@@ -130,13 +134,8 @@ func numbers(ctx context.Context, rdb *redis.Client, names []string) []string {
 
 // underWay returns the names of those records that match the pattern, without those of a Once whose work
 // is done: there may be very many, and finding that out costs less than inspecting them.
-func underWay(ctx context.Context, rdb *redis.Client, found []string, pattern string) (names []string) {
-	var records []string
-	for _, record := range found {
-		if name, ok := keys.NameOf(record); ok && Matches(pattern, name) {
-			names, records = append(names, name), append(records, record)
-		}
-	}
+func underWay(ctx context.Context, rdb *redis.Client, found []string, pattern string) []string {
+	names, records := ofRecords(found, pattern)
 	left := names[:0]
 	for i, cmd := range each(ctx, rdb, records, func(p redis.Pipeliner, record string) redis.Cmder { return p.HExists(ctx, record, "by") }) {
 		if done, err := cmd.(*redis.BoolCmd).Result(); err != nil || !done {
@@ -144,6 +143,16 @@ func underWay(ctx context.Context, rdb *redis.Client, found []string, pattern st
 		}
 	}
 	return left
+}
+
+// ofRecords returns the names that match the pattern and whose records were found, and those records.
+func ofRecords(found []string, pattern string) (names, records []string) {
+	for _, record := range found {
+		if name, ok := keys.NameOf(record); ok && Matches(pattern, name) {
+			names, records = append(names, name), append(records, record)
+		}
+	}
+	return names, records
 }
 
 // each sends one command for each name, in one pipeline.

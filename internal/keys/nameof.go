@@ -7,10 +7,13 @@ import "strings"
 // RecordsPattern is the pattern, for SCAN, of the keys that NameOf takes. Some others match it too.
 const RecordsPattern = "holdfast_[ob]*"
 
-// NameOf returns the name at which a Once or a barrier stands whose record is key, and false if key is no
-// such record. Other kinds stand at the key of their name.
+// SlotsPattern is the pattern, for SCAN, of the keys of slots that NameOf takes. Others match it too.
+const SlotsPattern = slotsPrefix + ":*"
+
+// NameOf returns the name at which a Once, a barrier or slots stand whose record is key, and false if key
+// is no such record. Other kinds stand at the key of their name.
 func NameOf(key string) (name string, ok bool) {
-	for _, prefix := range [...]string{oncePrefix, barrierPrefix} {
+	for _, prefix := range [...]string{oncePrefix, barrierPrefix, slotsPrefix} {
 		rest, found := strings.CutPrefix(key, prefix+":{")
 		if !found {
 			continue

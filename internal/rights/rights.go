@@ -36,6 +36,7 @@ var (
 	ofLatches = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
 	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore")
+	ofSlots    = strings.Fields("get set pttl pexpire zadd zrem zcount zscore zrange zrangebyscore")
 	ofOnce     = strings.Fields("get set del pttl pexpire hset hget hmget hdel hexists")
 	ofTicks    = strings.Fields("get set del")
 	ofClients  = strings.Fields("del pexpire hset hget") // that say who they are
@@ -77,6 +78,9 @@ func Needs(name, client string, sharded bool) []Need {
 	}
 	if at, err := keys.ForBarrier(name); err == nil {
 		all = append(all, Need{"barrier", []string{at.Record, at.Places}, []string{at.Channel}, ofBarriers})
+	}
+	if at, err := keys.ForSlots(name); err == nil {
+		all = append(all, Need{"slots", []string{at.Taken, at.Token, at.Waiting, at.Alive}, []string{at.Channel}, ofSlots})
 	}
 	if at, err := keys.ForOnce(name, someKey); err == nil {
 		tick, _ := keys.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes

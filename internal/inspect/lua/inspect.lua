@@ -3,7 +3,7 @@
 -- KEYS[1] the name
 -- ARGV[1] not-after: ignored
 --
--- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[18] are keys that may stand beside the name; '' where there
+-- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[21] are keys that may stand beside the name; '' where there
 -- can be none. They are not passed as KEYS. So the call goes on in a slot on the move, and for a user
 -- who has no rights on them. What cannot be read is not known.
 --
@@ -22,21 +22,24 @@
 -- ARGV[15] once: the record
 -- ARGV[16], ARGV[17] barrier: the record, and the places of the parties
 -- ARGV[18] semaphore: how many permits there are in all
+-- ARGV[19] slots: who has which number: see slots/lua/numbers.lua
+-- ARGV[20], ARGV[21] slots: those that wait, and until when their marks count
 --
 -- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor, all, state, who, n,
 --          holder, count, ms, holder, count, ms, ...
 --          waiter, number, text, waiter, number, text, ...}
---         kind: free, mutex, rwlock, leader, once, barrier, permits, semaphore, latch, count, unknown:
---               a string
+--         kind: free, mutex, rwlock, leader, once, barrier, slots, permits, semaphore, latch, count,
+--               unknown: a string
 --         ms: a time to live; -1: without end; a holder's: '' if it is not known
 --         waiters: -1: not known
 --         token, value: '' if there is none
 --         cursor: '0': there are no more holders
---         all: how many permits or parties there are in all; '': not known
+--         all: how many permits, slots or parties there are in all; '': not known
 --         state: of a once or a barrier: working, done, failed; open, tripped, broken; else ''
 --         who: what the leader says of itself; else ''
 --         n: how many holders follow
 --         holder: a field of the lock, or the id of a permit
+--         count: of a slot its number, and " over" behind it if its lease is over and it is in quarantine
 --         waiter: an owner. number: in the queue; since when it waits, in ms, for a read/write lock;
 --                 how many were still to come after it, for a barrier. text: what a candidate says of
 --                 itself; w: a writer
@@ -54,6 +57,7 @@ local ask = {
   ZCOUNT = function(key, from, to) return redis.pcall('ZCOUNT', key, from, to) end,
   ZSCORE = function(key, member) return redis.pcall('ZSCORE', key, member) end,
   ZFIRST = function(key) return redis.pcall('ZRANGE', key, 0, 99, 'WITHSCORES') end,
+  ZRANGE = function(key, from, to) return redis.pcall('ZRANGE', key, from, to, 'WITHSCORES') end,
   ZLAST = function(key) return redis.pcall('ZRANGE', key, -1, -1, 'WITHSCORES') end,
   ZSCAN = function(key, cursor, count) return redis.pcall('ZSCAN', key, cursor, 'COUNT', count) end,
 }
@@ -183,6 +187,41 @@ local function barrier()
     {state = state, all = beside('HGET', ARGV[16], 'parties'), queue = queue})
 end
 
+-- slots returns the reply for slots, with some of the numbers that are taken, or nil if there are none. The
+-- cursor is the rank of the owner to go on with.
+local function slots()
+  local size = beside('ZSCORE', ARGV[19], 'size')
+  if not size then
+    return nil
+  end
+  local from = tonumber(ARGV[8])
+  local page, holders, owners = beside('ZRANGE', ARGV[19], from, from + ARGV[9] - 1) or {}, {}, 0
+  for i = 1, #page, 2 do
+    local whole = tonumber(page[i + 1]) + 9007199254740992
+    local number = math.floor(whole / 137438953472)
+    if tonumber(page[i + 1]) >= 0 then
+      break
+    end
+    owners = owners + 1
+    local back = tonumber(beside('ZSCORE', ARGV[19], string.format('%.0f', number)) or 0) - tonumber(ms)
+    local left = back - (whole - number * 137438953472)
+    if back > 0 then
+      holders[#holders + 1] = page[i]
+      holders[#holders + 1] = string.format('%.0f', number) .. (left > 0 and '' or ' over')
+      holders[#holders + 1] = left > 0 and left or back
+    end
+  end
+  local cursor = owners == tonumber(ARGV[9]) and string.format('%.0f', from + owners) or '0'
+  local all = tonumber(size) - 4503599627370496
+  local n = (beside('ZCOUNT', ARGV[19], '-inf', '(0') or 0) - (beside('ZCOUNT', ARGV[19], '0', ms) or 0)
+  if n == 0 then
+    return nil
+  end
+  local queue = waiting({}, ARGV[20], ARGV[21], function() return '' end)
+  return told('slots', beside('PTTL', ARGV[19]) or -1, counting(ARGV[21]), string.format('%.0f', all - n), n, holders,
+    cursor, {all = string.format('%.0f', all), queue = queue, token = ''})
+end
+
 -- lasting returns for how many ms a permit is still taken whose lease is over at ends; -1: without
 -- end.
 local function lasting(ends)
@@ -236,7 +275,7 @@ if kind == 'none' then
   elseif marks > 0 then
     return readwrite(0, marks, {})
   end
-  return once() or barrier() or told('free', 0, -1, '', 0, {})
+  return once() or barrier() or slots() or told('free', 0, -1, '', 0, {})
 end
 
 if kind == 'string' then

@@ -15,7 +15,7 @@ import (
 )
 
 // The scripts of the mutex, by the names that a sending carries; the renewal of a reader; and the
-// scripts of a Once, of ticks, of a barrier and of identities.
+// scripts of a Once, of ticks, of a barrier, of slots and of identities.
 const (
 	LockRun    = "lock"  // sent by a call that does not wait
 	EnterRun   = "enter" // sent by a call that waits
@@ -45,6 +45,10 @@ const (
 	BarrierRenewRun   = "barrier renew"
 	BarrierStateRun   = "barrier state"
 
+	SlotsAcquireRun = "slots acquire"
+	SlotsRenewRun   = "slots renew"
+	SlotsReleaseRun = "slots release"
+
 	PresentRun = "client present" // says who the Client is
 	AbsentRun  = "client absent"
 	WhoRun     = "inspect who"
@@ -52,7 +56,7 @@ const (
 	TypeRun = "type" // what stands at a key that should hold something else
 )
 
-// sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers, of elections and of
+// sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers, of slots, of elections and of
 // identities, and the one behind the error of a wrong type, with the files below the folder lua that
 // make up each of them.
 var sources = []struct {
@@ -95,6 +99,12 @@ var sources = []struct {
 	{BarrierReleaseRun, "barrier", "failed generation release", conn.Always},
 	{BarrierRenewRun, "barrier", "renew", 0},
 	{BarrierStateRun, "barrier", "state", conn.Always},
+
+	{SlotsAcquireRun, "slots", "failed token numbers turns acquire", 0},
+	{SlotsRenewRun, "slots", "failed numbers renew", 0},
+	{SlotsReleaseRun, "slots", "failed numbers turns release", conn.Always},
+	{"slots free", "slots", "failed numbers free", conn.Always},
+	{"slots look", "slots", "failed numbers look", conn.Always},
 
 	{PresentRun, "internal/engine", "present", 0},
 	{AbsentRun, "internal/engine", "absent", conn.Always},

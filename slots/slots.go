@@ -75,7 +75,9 @@ func (s *Slots) Acquire(ctx context.Context) (Slot, error) { return s.request(ct
 // TryAcquire is Acquire without the wait: one request, no subscription. If all numbers are taken, or others
 // wait for those that are free, the error matches ErrBusy. If Redis does not answer within 3 s, or before
 // ctx's deadline, the error matches ErrUnavailable.
-func (s *Slots) TryAcquire(ctx context.Context) (Slot, error) { return s.request(ctx, "try acquire", false) }
+func (s *Slots) TryAcquire(ctx context.Context) (Slot, error) {
+	return s.request(ctx, "try acquire", false)
+}
 
 func (s *Slots) request(ctx context.Context, op string, wait bool) (Slot, error) {
 	if err := s.usable(); err != nil {

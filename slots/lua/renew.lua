@@ -24,7 +24,8 @@ if ARGV[3] ~= '0' then
   -- PEXPIRE comes first: Redis allows it when memory is short, and after a first write it allows ZADD
   -- too. It runs even if it changes nothing: see acquire.lua.
   back = math.max(back, ms + tonumber(ARGV[3]) + quarantine)
-  redis.call('PEXPIRE', KEYS[1], text(math.max(redis.call('PTTL', KEYS[1]), back - ms)))
+  local life = math.max(redis.call('PTTL', KEYS[1]), back - ms)
+  redis.call('PEXPIRE', KEYS[1], text(life))
   redis.call('ZADD', KEYS[1], 'XX', text(back), text(number))
 end
 return {1, now, math.min(back - quarantine - ms, 1e12)}

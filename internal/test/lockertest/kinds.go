@@ -6,10 +6,12 @@ import (
 	"context"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/slots"
 )
 
 // Staying has the prefixes of the keys that may stay in Redis after any kind.
 var Staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "holdfast_permits:", "orders:permit:",
+	"holdfast_slots_token:",
 	"holdfast_once:", "holdfast_once_token:", "holdfast_tick:"}
 
 // Kinds are the kinds of locks, but for those that are made of others.
@@ -45,6 +47,12 @@ var Kinds = []Kind{
 		Prepare: func(ctx context.Context, c *holdfast.Client, name string) error {
 			_, err := c.PermitSemaphore(name).TrySetPermits(ctx, 1)
 			return err
+		},
+	},
+	{
+		Name: "slot", Telemetry: "slots", Fenced: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.Slots(name, 1, slots.Lease(options...)).Locker()
 		},
 	},
 	{

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/slots"
 )
 
 // Customers at a desk are served in the order in which they came, in whichever processes they wait.
@@ -226,6 +227,26 @@ func ExampleClient_Leader_run() {
 	// Output:
 	// scheduling with a token: true
 	// <nil>
+}
+
+// Each process has another worker id, and the lowest that is free.
+func ExampleClient_Slots() {
+	client, other, done := clienttest.Embedded()
+	defer done()
+	ctx := context.Background()
+
+	for _, c := range []*holdfast.Client{client, other} {
+		worker, err := c.Slots("worker-id", 1024, slots.Quarantine(time.Minute)).Acquire(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer worker.Release(ctx)
+		fmt.Println("worker", worker.Number())
+	}
+	// Output:
+	// worker 0
+	// worker 1
 }
 
 // Locks for very many things, few of which are busy.

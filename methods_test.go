@@ -34,6 +34,8 @@ func TestWhatNoClientHasMadeSaysSo(t *testing.T) {
 		{new(holdfast.Stripe)}, // nobody has a nil one
 		nilAndZero[holdfast.Semaphore](),
 		nilAndZero[holdfast.PermitSemaphore](),
+		nilAndZero[holdfast.Slots](),
+		{holdfast.Slot{}}, // it is no pointer
 		nilAndZero[holdfast.Latch](),
 		nilAndZero[holdfast.Barrier](),
 		nilAndZero[holdfast.Once](),

@@ -20,6 +20,7 @@ var scenes = []scene{
 	{"Ten workers on three permits", threePermits},
 	{"A permit that expires", permitExpires},
 	{"A holder dies, and its permits come back", permitsComeBack},
+	{"Numbered slots: each process has its own, and a dead one's rests", numberedSlots},
 	{"A latch of five", latchOfFive},
 	{"A barrier of three: they go on together, or are told", threeTogether},
 	{"One leads; it resigns, and the next leads", oneLeads},

@@ -1,0 +1,36 @@
+// These bugs are in numbered slots.
+
+package planted
+
+var slotsBugs = []bug{
+	{name: "a number is given that is not the lowest", quick: true, by: "slots TestTheLowestOfAnyThatAreFree",
+		at: "slots/lua/acquire.lua lowest", old: "numberAt(middle) > middle", new: "numberAt(middle) > middle + 1"},
+	{name: "a second sending takes a second number", quick: true, by: "slots TestScripts TestALostReplyCostsNoNumber",
+		at: "slots/lua/acquire.lua", old: "if has then", new: "if false then"},
+	{name: "a number that its holder has lost is given out at once", quick: true, by: "slots TestQuarantine",
+		at: "internal/hold hold.givenUp", old: "if h.lost() == byLoss {", new: "if false {"},
+	{name: "a number whose holder has died does not rest", by: "slots TestScripts TestQuarantine",
+		at: "slots/lua/acquire.lua", old: "back = back + quarantine", new: "quarantine = 0"},
+	{name: "a release ends the quarantine of a number that was lost", by: "slots TestScripts",
+		at: "slots/lua/release.lua", old: "quarantine == 0 or lives == 1 and ARGV[5] ~= '1'", new: "ARGV[5] ~= '1'"},
+	{name: "a renewal revives a number in quarantine", by: "slots TestScripts",
+		at: "slots/lua/renew.lua", old: "if back - quarantine <= ms then", new: "if back <= ms then"},
+	{name: "a caller passes those that wait for a number", by: "slots TestATryDoesNotOvertake TestWaitersTakeTurnsAcrossProcesses",
+		at: "slots/lua/acquire.lua", old: "if free <= first then", new: "if free <= 0 then"},
+	{name: "callers wait for a waiter that has died", by: "slots TestATryDoesNotOvertake TestScripts",
+		at: "slots/lua/turns.lua purge", old: "'-inf', text(ms)", new: "'-inf', '-1'"},
+	{name: "those that wait for a number are not notified", by: "slots TestWaitersTakeTurnsAcrossProcesses",
+		at: "slots/lua/release.lua", old: "if freed or marked then", new: "if false then"},
+	{name: "a preferred number is taken from its holder", by: "slots TestThePreferredNumber TestScripts",
+		at: "slots/lua/acquire.lua", old: "number < 0 or not comesBack(number)", new: "number < 0"},
+	{name: "another number of slots is not noticed", by: "slots TestAnotherSizeIsNoticed TestScripts",
+		at: "slots/lua/acquire.lua", old: "if stored and tonumber(stored) ~= sizes + size then", new: "if false then"},
+	{name: "how many slots there are outlives the last of them", by: "slots TestEachHolderHasTheLowestNumberThatIsFree TestScripts",
+		at: "slots/lua/numbers.lua drop", old: "if taken() == 1 then", new: "if false then"},
+	{name: "a release by force takes the number of whoever has it by then", by: "slots TestScripts",
+		at: "slots/lua/free.lua", old: "if not has or parsed(has) ~= tonumber(ARGV[2]) then", new: "if not has and ownerOf(tonumber(ARGV[2])) == '' then"},
+	{name: "slots stay without an expiry where two commands are refused", step: servers, by: "slots TestNothingStaysWithoutAnExpiry",
+		at: "slots/lua/acquire.lua", old: "redis.call('SET', KEYS[1], '', 'PX', 1)"},
+	{name: "Inspect shows a number in quarantine as held", by: ". TestInspect_Slots",
+		at: "internal/inspect slot", old: `h.Count, h.Over = 1, over != ""`, new: `h.Count, h.Over = 1, over == "-"`},
+}

@@ -237,33 +237,47 @@ func TestThePreferredNumber(t *testing.T) {
 
 // Those that have died or lost their number leave it in quarantine. Who releases it does not.
 func TestQuarantine(t *testing.T) {
-	const d = time.Minute
-	for what, lose := range map[string]func(t *testing.T, w *world.World, p *world.Process, s slots.Slot){
-		"its process dies": func(t *testing.T, w *world.World, p *world.Process, s slots.Slot) { p.Unplug(true) },
-		"it is lost, and then released": func(t *testing.T, w *world.World, p *world.Process, s slots.Slot) {
-			p.Each(func(s world.Sending) redistest.Fault { // it can do everything but renew
-				if s.Script == world.SlotsRenewRun {
-					return redistest.ReplyError("ERR not now")
-				}
-				return redistest.Pass
-			})
-			<-s.Done()
-			if err := s.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-				t.Error(err)
+	const d, length = time.Minute, 10 * time.Second
+	// renewals has each renewal meet that fault.
+	renewals := func(p *world.Process, fault redistest.Fault) {
+		p.Each(func(s world.Sending) redistest.Fault {
+			if s.Script == world.SlotsRenewRun {
+				return fault
 			}
-		},
+			return redistest.Pass
+		})
+	}
+	released := func(t *testing.T, s slots.Slot) {
+		<-s.Done()
+		if err := s.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+			t.Error(err)
+		}
+	}
+	for what, tc := range map[string]struct {
+		lose  func(t *testing.T, p *world.Process, s slots.Slot)
+		least time.Duration // how long nobody else has it
+	}{
+		"its process dies": {func(t *testing.T, p *world.Process, s slots.Slot) { p.Unplug(true) }, d + length},
+		"it is not renewed, and released when it is lost": {func(t *testing.T, p *world.Process, s slots.Slot) {
+			renewals(p, redistest.ReplyError("ERR not now"))
+			released(t, s)
+		}, d + length},
+		"a server says that it is gone, and it is released": {func(t *testing.T, p *world.Process, s slots.Slot) {
+			renewals(p, redistest.Reply(fmt.Sprintf("*2\r\n:0\r\n:%d\r\n", time.Now().UnixMicro())))
+			released(t, s)
+		}, d + length/3},
 	} {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, w *world.World) {
 				p, q := w.Process(), w.Process()
 				s := q.Slots(name, 1)
-				held := get(t, p.Slots(name, 1, slots.Quarantine(d), slots.Lease(holdfast.Renewed(10*time.Second))), 0)
+				held := get(t, p.Slots(name, 1, slots.Quarantine(d), slots.Lease(holdfast.Renewed(length))), 0)
 				begin := w.Now()
-				lose(t, w, p, held)
+				tc.lose(t, p, held)
 				a := wait(t.Context(), w, s)
-				a.gets(t, 0, d+10*time.Second)
-				if after := w.Now() - begin; after < d+9500*time.Millisecond {
-					t.Errorf("given out again %v after the last renewal", after)
+				a.gets(t, 0, d+length)
+				if after := w.Now() - begin; after < tc.least-length/20 || after > tc.least+length/20 {
+					t.Errorf("given out again after %v, want %v", after, tc.least)
 				}
 				release(t, a.slot)
 				release(t, get(t, s, 0))

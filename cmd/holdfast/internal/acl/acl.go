@@ -40,6 +40,7 @@ var kinds = []struct {
 	{"permits", func(pattern string) (need, error) { return tabled("permits", pattern) }},
 	{"latch", latch},
 	{"barrier", func(pattern string) (need, error) { return tabled("barrier", pattern) }},
+	{"slots", func(pattern string) (need, error) { return tabled("slots", pattern) }},
 	{"once", oneTime},
 	{"leader", func(pattern string) (need, error) { return beyondMutex("leader", pattern) }},
 	{"quorum", quorum},

@@ -146,7 +146,7 @@ func (a *app) show(of string, kind holdfast.Kind, short string, more ...holdfast
 				case a.json:
 					return a.printJSON(view.JSON(i, false))
 				case i.Kind == holdfast.KindFree:
-					return a.print("%s: not set", view.Name(i.Name))
+					return a.print("%s: %s", view.Name(i.Name), unset(kind))
 				case i.Kind == holdfast.KindCount:
 					return a.print("%s: %d; Redis does not say whether it is a %s", view.Name(i.Name), i.Value, of)
 				}
@@ -156,4 +156,12 @@ func (a *app) show(of string, kind holdfast.Kind, short string, more ...holdfast
 	}
 	a.jsonFlag(cmd)
 	return cmd
+}
+
+// unset says that nothing stands at the name of something of that kind.
+func unset(kind holdfast.Kind) string {
+	if kind == holdfast.KindSlots {
+		return "no number is taken"
+	}
+	return "not set"
 }

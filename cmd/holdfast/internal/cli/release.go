@@ -146,6 +146,8 @@ func takenFrom(i holdfast.Inspection, permit string) ([]holdfast.Holder, error) 
 		return i.Holders, nil
 	case holdfast.KindPermits:
 		return onePermit(i, permit)
+	case holdfast.KindSlots:
+		return nil, usage(fmt.Errorf("which number? see holdfast slots free %s N", view.Name(i.Name)))
 	case holdfast.KindOnce:
 		return nil, fmt.Errorf("%s is work of a Once, which cannot be taken from its holder: if that is dead, "+
 			"another takes over in %s", view.Name(i.Name), view.Duration(i.Remaining))
@@ -189,7 +191,7 @@ func sameHolders(a, b []holdfast.Holder) bool {
 func heldBy(i holdfast.Inspection, from []holdfast.Holder) string {
 	var texts []string
 	for _, h := range from {
-		text := view.Holder(h)
+		text := view.HolderOfKind(i.Kind, h)
 		if (h.Write || i.Kind != holdfast.KindRWLock) && !i.HeldSince.IsZero() {
 			text += ", for " + view.Duration(max(0, i.At.Sub(i.HeldSince)))
 		}
@@ -235,7 +237,7 @@ func (a *app) tellTaken(i holdfast.Inspection, from []holdfast.Holder) error {
 	}
 	out := takenJSON{Name: i.Name, Kind: string(i.Kind)}
 	for _, h := range from {
-		out.Taken = append(out.Taken, view.HolderOf(h, false))
+		out.Taken = append(out.Taken, view.HolderOf(i.Kind, h, false))
 	}
 	return a.printJSON(out)
 }

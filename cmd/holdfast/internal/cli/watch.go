@@ -122,11 +122,11 @@ func (a *app) printEvent(e observe.Event) error {
 	}
 	out := eventJSON{At: e.At.UTC(), Name: e.Name, Kind: string(e.Kind), Event: string(e.What), Times: e.Times}
 	if e.Holder != (holdfast.Holder{}) {
-		h := view.HolderOf(e.Holder, false)
+		h := view.HolderOf(e.Kind, e.Holder, false)
 		out.Holder = &h
 	}
 	if e.From != (holdfast.Holder{}) {
-		h := view.HolderOf(e.From, false)
+		h := view.HolderOf(e.Kind, e.From, false)
 		out.From = &h
 	}
 	switch e.What {

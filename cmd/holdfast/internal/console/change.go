@@ -129,7 +129,7 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request) {
 	s.audit.released(r, name, from)
 	out := []holder{}
 	for _, h := range from {
-		out = append(out, holderOf(view.HolderOf(h, false), 0))
+		out = append(out, holderOf(view.HolderOf("", h, false), 0)) // a slot is not freed here
 	}
 	answer(w, http.StatusOK, struct {
 		From []holder `json:"from"`
@@ -167,7 +167,7 @@ func seen(holders []holdfast.Holder, short []string) bool {
 	}
 	missed := 0
 	for _, h := range holders {
-		safe := view.HolderOf(h, false)
+		safe := view.HolderOf("", h, false)
 		if id := safe.Owner + safe.Permit; there[id] > 0 {
 			there[id]--
 		} else {

@@ -84,11 +84,11 @@ func happenedOf(e entry) happened {
 		Value: e.Value, Was: e.Was, All: e.All,
 	}
 	if e.Holder != (holdfast.Holder{}) {
-		h := holderOf(view.HolderOf(e.Holder, false), 0)
+		h := holderOf(view.HolderOf(e.Kind, e.Holder, false), 0)
 		out.Holder = &h
 	}
 	if e.From != (holdfast.Holder{}) {
-		h := holderOf(view.HolderOf(e.From, false), 0)
+		h := holderOf(view.HolderOf(e.Kind, e.From, false), 0)
 		out.From = &h
 	}
 	if e.Waiter != (holdfast.Waiter{}) {

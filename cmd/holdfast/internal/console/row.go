@@ -39,6 +39,8 @@ type holder struct {
 	Note   string `json:"note,omitempty"`
 	Count  int    `json:"count,omitempty"` // leases on the hold, if there are several
 	Write  bool   `json:"write,omitempty"`
+	Number *int   `json:"number,omitempty"` // of a slot
+	Over   bool   `json:"over,omitempty"`   // of a slot: it is in quarantine
 	Until  int64  `json:"until,omitempty"`
 }
 
@@ -79,6 +81,7 @@ func rowOf(i holdfast.Inspection, most int64, holders, waiters int) row {
 func holderOf(h view.HolderJSON, until int64) holder {
 	out := holder{
 		Who: plain(h.Who), Owner: h.Owner, Permit: plain(h.Permit), Note: plain(h.Note), Write: h.Write, Until: until,
+		Number: h.Number, Over: h.Over,
 	}
 	if h.Count > 1 {
 		out.Count = h.Count

@@ -76,7 +76,7 @@ func (o *Observer) listen() *ear {
 // channels are those on which something is said about a name, whatever its kind; "" where the name can be of no such
 // kind.
 type channels struct {
-	lock, changes, grants, rw, permits, latch, barrier, once string
+	lock, changes, grants, rw, permits, latch, barrier, slots, once string
 }
 
 func channelsOf(name string) (channels, error) {
@@ -97,13 +97,16 @@ func channelsOf(name string) (channels, error) {
 	if at, err := keys.ForBarrier(name); err == nil {
 		all.barrier = at.Channel
 	}
+	if at, err := keys.ForSlots(name); err == nil {
+		all.slots = at.Channel
+	}
 	all.once = strings.Replace(keys.OnceRecordAt(name), "holdfast_once:", "holdfast_once_channel:", 1)
 	return all, nil
 }
 
 // patterns returns what to subscribe to.
 func (c channels) patterns() (patterns []string) {
-	for _, channel := range []string{c.lock, c.changes, c.rw, c.permits, c.latch, c.barrier, c.once} {
+	for _, channel := range []string{c.lock, c.changes, c.rw, c.permits, c.latch, c.barrier, c.slots, c.once} {
 		if channel != "" {
 			patterns = append(patterns, Literal(channel))
 		}

@@ -21,7 +21,7 @@ func Detail(i holdfast.Inspection) string {
 	}
 	text += "\n"
 	for _, h := range i.Holders {
-		text += fmt.Sprintf("  held by  %s", Holder(h))
+		text += fmt.Sprintf("  held by  %s", HolderOfKind(i.Kind, h))
 		if alone := h.Write || i.Kind != holdfast.KindRWLock; alone && !i.HeldSince.IsZero() {
 			text += fmt.Sprintf(", since %s (%s)", i.HeldSince.UTC().Format(time.RFC3339), Ago(i.HeldSince, i.At))
 		}

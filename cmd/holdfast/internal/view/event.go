@@ -13,13 +13,13 @@ import (
 func Event(e observe.Event) string {
 	switch e.What {
 	case observe.Granted:
-		return "granted to " + Holder(e.Holder)
+		return "granted to " + HolderOfKind(e.Kind, e.Holder)
 	case observe.Released:
-		return "released by " + Holder(e.From)
+		return "released by " + HolderOfKind(e.Kind, e.From)
 	case observe.Passed:
 		return "passed from " + Holder(e.From) + " to " + Holder(e.Holder)
 	case observe.Expired:
-		return "ended without release: the time of " + Holder(e.From) + " was over"
+		return "ended without release: the time of " + HolderOfKind(e.Kind, e.From) + " was over"
 	case observe.Unseen:
 		if e.Times == 1 {
 			return "released (short hold, not seen)"

@@ -68,7 +68,9 @@ type HolderJSON struct {
 	Permit    string   `json:"permit,omitempty"`
 	Count     int      `json:"count"`
 	Write     bool     `json:"write"`
-	Remaining *float64 `json:"remaining_seconds"` // null: it has no end
+	Number    *int     `json:"number,omitempty"`      // of a slot
+	Over      bool     `json:"quarantined,omitempty"` // of a slot
+	Remaining *float64 `json:"remaining_seconds"`     // null: it has no end
 }
 
 // WaiterJSON is a Waiter in JSON.
@@ -100,7 +102,7 @@ func JSON(i holdfast.Inspection, owners bool) Inspection {
 		out.Waiters = &i.Waiters
 	}
 	for _, h := range i.Holders {
-		out.Holders = append(out.Holders, HolderOf(h, owners))
+		out.Holders = append(out.Holders, HolderOf(i.Kind, h, owners))
 	}
 	for _, w := range i.Queue {
 		out.Queue = append(out.Queue, WaiterOf(w, i.At, owners))
@@ -108,14 +110,17 @@ func JSON(i holdfast.Inspection, owners bool) Inspection {
 	return out
 }
 
-// HolderOf returns a Holder as it is written in JSON.
-func HolderOf(h holdfast.Holder, owners bool) HolderJSON {
+// HolderOf returns a Holder of something of that kind as it is written in JSON.
+func HolderOf(kind holdfast.Kind, h holdfast.Holder, owners bool) HolderJSON {
 	out := HolderJSON{
 		Who: h.Who, Note: h.Note, Count: h.Count, Write: h.Write,
 		Owner: owner(h.Owner, owners), Permit: shortPermit(h.Permit), Remaining: seconds(h.Remaining),
 	}
 	if owners {
 		out.Permit = h.Permit
+	}
+	if kind == holdfast.KindSlots {
+		out.Number, out.Over = &h.Number, h.Quarantined
 	}
 	return out
 }

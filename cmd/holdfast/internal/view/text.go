@@ -116,6 +116,17 @@ func Holder(h holdfast.Holder) string {
 	return text
 }
 
+// HolderOfKind returns all that is known of a holder of something of that kind but its times.
+func HolderOfKind(kind holdfast.Kind, h holdfast.Holder) string {
+	switch {
+	case kind != holdfast.KindSlots:
+		return Holder(h)
+	case h.Quarantined:
+		return fmt.Sprintf("%d: in quarantine after %s", h.Number, Holder(h))
+	}
+	return fmt.Sprintf("%d: %s", h.Number, Holder(h))
+}
+
 // Waiter returns all that is known of a waiter but its time.
 func Waiter(w holdfast.Waiter) string {
 	return Holder(holdfast.Holder{Owner: w.Owner, Who: w.Who, Write: w.Write})
@@ -126,7 +137,7 @@ func State(i holdfast.Inspection) string {
 	switch i.Kind {
 	case holdfast.KindPermits:
 		return fmt.Sprintf("%d of %d free", i.Value, i.Value+int64(i.Taken))
-	case holdfast.KindSemaphore:
+	case holdfast.KindSemaphore, holdfast.KindSlots:
 		return fmt.Sprintf("%d of %d free", i.Value, i.All)
 	case holdfast.KindLatch:
 		return fmt.Sprintf("%d to come", i.Value)
@@ -208,6 +219,8 @@ func A(kind holdfast.Kind) string {
 		return "a key of a Once"
 	case holdfast.KindPermits:
 		return "a semaphore with leased permits"
+	case holdfast.KindSlots:
+		return "numbered slots"
 	}
 	return "a " + string(kind)
 }

@@ -1,4 +1,4 @@
-// The view of all semaphores, permits, latches, barriers and numbers.
+// The view of all semaphores, permits, slots, latches, barriers and numbers.
 
 import { el, keyed, setText } from "./dom.js";
 import { ago, left } from "./time.js";

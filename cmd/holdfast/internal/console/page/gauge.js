@@ -1,4 +1,4 @@
-// Gauges: counts of semaphores, permits, latches and barriers.
+// Gauges: counts of semaphores, permits, slots, latches and barriers.
 
 import { el } from "./dom.js";
 import { kindOf } from "./words.js";
@@ -12,6 +12,7 @@ export function fillOf(row) {
   switch (row.kind) {
     case "semaphore":
     case "permits":
+    case "slots":
       return { used: all - value, all, text: all ? `${value} of ${all} free` : `${value} free` };
     case "latch":
       return { used: (row.most ?? value) - value, all: row.most ?? value, text: `${value} to come` };
@@ -39,7 +40,7 @@ export function gauge(row) {
     "aria-valuenow": within,
     "aria-valuetext": text,
   });
-  node.classList.toggle("full", within === all && (row.kind === "semaphore" || row.kind === "permits"));
+  node.classList.toggle("full", within === all && ["semaphore", "permits", "slots"].includes(row.kind));
   if (all <= countable) {
     for (let n = 0; n < all; n++) node.append(el(n < within ? "span.pip.on" : "span.pip"));
   } else {

@@ -19,6 +19,7 @@ export function holdersSection(release) {
     return el(
       "li",
       {},
+      row.kind === "slots" ? el("span.number", {}, `${h.number}${h.over ? ", in quarantine" : ""}`) : null,
       person(h),
       h.note ? el("span.note", {}, h.note) : null,
       el("dl.facts", {}, h.alone ? fact("held for", age(h.since)) : null, fact("time left", left(h.until))),

@@ -8,6 +8,7 @@ const kinds = {
   leader: "election",
   once: "once",
   barrier: "barrier",
+  slots: "numbered slots",
   permits: "leased permits",
   semaphore: "semaphore",
   latch: "latch",
@@ -17,7 +18,7 @@ const kinds = {
 };
 
 export const lockKinds = ["mutex", "rwlock", "leader", "once"];
-export const countKinds = ["semaphore", "permits", "latch", "barrier", "count"];
+export const countKinds = ["semaphore", "permits", "slots", "latch", "barrier", "count"];
 
 /** Returns what a kind is called. */
 export function kindOf(kind) {

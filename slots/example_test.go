@@ -57,6 +57,26 @@ func ExampleSlots_Acquire() {
 	// worker 1 <nil>
 }
 
+// A Slot is a lease: it has a token, and a context that ends with it.
+func ExampleSlot_Number() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+
+	slot, err := client.Slots("replica", 3).Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	held := slot.Context(ctx)
+	fmt.Println(slot.Number(), slot.Token() > 0, held.Err())
+	_ = slot.Release(ctx)
+	fmt.Println(errors.Is(context.Cause(held), holdfast.ErrReleased))
+	// Output:
+	// 0 true <nil>
+	// true
+}
+
 // All numbers are taken.
 func ExampleSlots_TryAcquire() {
 	client, other, done := newClients()

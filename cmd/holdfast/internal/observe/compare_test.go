@@ -309,7 +309,8 @@ func TestChannelsOf(t *testing.T) {
 	want := []string{
 		"redisson_lock__channel:{orders:42}", "holdfast_leader_changes:{orders:42}",
 		"redisson_rwlock:{orders:42}", "redisson_sc:{orders:42}", "redisson_countdownlatch__channel__{orders:42}",
-		"holdfast_barrier_channel:{orders:42}", "holdfast_once_channel:{orders:42}", "holdfast_lock_grant:{orders:42}:*",
+		"holdfast_barrier_channel:{orders:42}", "holdfast_slots_channel:{orders:42}",
+		"holdfast_once_channel:{orders:42}", "holdfast_lock_grant:{orders:42}:*",
 	}
 	if got := at.patterns(); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)

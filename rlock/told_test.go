@@ -34,6 +34,7 @@ var leased = map[string]struct {
 	"fairmutex": {func(p *world.Process) lease.Locker { return p.FairMutex(world.Name) }, world.Name},
 	"reader":    {func(p *world.Process) lease.Locker { return p.RWMutex(world.Name).RLocker() }, world.Name},
 	"writer":    {func(p *world.Process) lease.Locker { return p.RWMutex(world.Name) }, world.Name},
+	"slots":     {func(p *world.Process) lease.Locker { return p.Slots(world.Name, 1).Locker() }, "holdfast_slots:{" + world.Name + "}"},
 	"permits":   {permitsOf, "{" + world.Name + "}:timeout"},
 }
 

@@ -39,7 +39,6 @@ func play(t *testing.T, scene func(t *testing.T, w *world.World)) {
 		if w.Mini.Exists(tokenKey) && w.Mini.TTL(tokenKey) <= 0 {
 			t.Error("the token stands without an expiry")
 		}
-		w.Mini.Del(tokenKey)
 	})
 }
 

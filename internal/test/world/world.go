@@ -23,6 +23,8 @@ const (
 	TokenKey  = "redisson_lock_token:{myLock}"
 	Channel   = "redisson_lock__channel:{myLock}"
 	AllTokens = "redisson_lock_token:"
+
+	SlotTokens = "holdfast_slots_token:" // of slots
 )
 
 // World is one Redis in a synctest bubble. Its server knows all scripts, so that
@@ -49,7 +51,7 @@ func Play(t *testing.T, scene func(t *testing.T, w *World)) {
 		for _, p := range w.Processes {
 			p.Close()
 		}
-		redistest.LeftBehind(t, w.RDB, AllTokens)
+		redistest.LeftBehind(t, w.RDB, AllTokens, SlotTokens)
 	})
 }
 

@@ -98,7 +98,7 @@ else
 end
 
 -- The token is written before the number, so that no number is taken without one.
-local token = advance(2, now, ARGV[7], 0, time[1] .. string.sub('00000' .. time[2], -6))
+local token = tonumber((advance(2, clock, ARGV[7], 0)))
 local life = redis.call('PTTL', KEYS[1])
 local failure = failed('ZADD', redis.pcall('ZADD', KEYS[1], text(back), text(number),
   text(placed(number, quarantine)), owner, text(sizes + size), 'size'))

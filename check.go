@@ -26,7 +26,7 @@ type Finding struct {
 	Server  string // the server's address
 	Problem Problem
 	// Kind is the synchronizer that lacks rights, where Problem is Rights: "mutex",
-	// "fairmutex", "rwlock", "semaphore", "permits", "slots", "latch", "barrier", "once", "leader" or
+	// "fairmutex", "rwlock", "semaphore", "permits", "slots", "latch", "barrier", "limiter", "once", "leader" or
 	// "quorum", as holdfast.kind names it in spans; or "identity", if the Client cannot say who it is. It is
 	// "" if Check itself lacks them, and for WAIT, which Replicas needs. A program that does not use a kind can ignore that kind's findings.
 	Kind   string

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
 	"github.com/holdfast-go/holdfast/slots"
 )
@@ -136,6 +137,24 @@ func ExampleClient_Barrier() {
 	workers.Wait()
 	fmt.Println("all shards are done")
 	// Output: all shards are done
+}
+
+// An API allows 100 calls a minute, all processes together.
+func ExampleClient_Limiter() {
+	client, _, done := clienttest.Embedded()
+	defer done()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	api := client.Limiter("stripe", limiter.Rate(100, time.Minute), limiter.Burst(20))
+	for range 3 {
+		if err := api.Wait(ctx, 1); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println("three calls")
+	// Output: three calls
 }
 
 // An order is charged once, however often its request comes.

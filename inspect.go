@@ -39,6 +39,9 @@ const (
 	KindBarrier Kind = "barrier"
 	// KindSlots: numbered slots, some of which are taken.
 	KindSlots Kind = "slots"
+	// KindLimiter: a limit of which something was taken, and that is not full yet. That of a key is at the name
+	// "<name>:<key>", with "%" and ":" in the key as in that of a Once.
+	KindLimiter Kind = "limiter"
 	// KindPermits: a semaphore with leased permits, some of which are taken.
 	KindPermits Kind = "permits"
 	// KindSemaphore: a semaphore whose permits Holdfast has set, and of which some were taken or
@@ -94,10 +97,11 @@ type Inspection struct {
 	Queue []Waiter
 
 	// Value is the number of a KindCount, the count of a latch, how many permits of a KindSemaphore or a
-	// KindPermits or numbers of a KindSlots are free, or how many parties of a barrier have come.
+	// KindPermits or numbers of a KindSlots are free, how many units of a KindLimiter can be taken at once
+	// (below 0: so many are being waited for), or how many parties of a barrier have come.
 	Value int64
-	// All is how many permits a KindSemaphore or numbers a KindSlots has in all, or how many parties a
-	// barrier needs; 0 if that is not known.
+	// All is how many permits a KindSemaphore or numbers a KindSlots has in all, the burst of a KindLimiter,
+	// or how many parties a barrier needs; 0 if that is not known.
 	All int64
 	// State is, of a KindOnce: "working"; "done", and its result is kept; or "failed", and its error is kept.
 	// Of a KindBarrier it is the state of its last generation: "open", "tripped" or "broken". It is "" for
@@ -182,7 +186,7 @@ func (i Inspection) String() string {
 	switch i.Kind {
 	case KindCount, KindLatch:
 		text += fmt.Sprintf(" %d", i.Value)
-	case KindSemaphore:
+	case KindSemaphore, KindLimiter:
 		text += fmt.Sprintf(", %d of %d free", i.Value, i.All)
 	case KindBarrier, KindOnce:
 		text += " " + i.State
@@ -280,7 +284,7 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 // InspectAll inspects every name that matches the pattern. The pattern has the syntax of
 // Redis's SCAN, and is compared with names as they stand in Redis; "" matches all. InspectAll
 // asks every master. It leaves out names that are free, names at which no synchronizer stands, keys of
-// a Once whose work is done, and barriers at which nobody waits; any whole number counts as KindCount.
+// a Once whose work is done, barriers at which nobody waits, and limits of which something can be taken; any whole number counts as KindCount.
 //
 // The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is
 // returned once; a name that appears or goes meanwhile is returned once or not at all. An error with a Name
@@ -350,6 +354,8 @@ func (f found) stands() bool {
 	switch f.Kind {
 	case KindFree, KindUnknown:
 		return f.err != nil
+	case KindLimiter:
+		return f.Value <= 0 || f.err != nil
 	case KindOnce, KindBarrier:
 		return f.State == "working" || f.State == "open"
 	default:

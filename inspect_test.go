@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
 )
 
@@ -608,6 +609,34 @@ func TestInspectBarrier(t *testing.T) {
 		if all := allOf(t, c, ""); len(all) != 0 {
 			t.Errorf("what is over: %v", all)
 		}
+	})
+}
+
+func TestInspectLimiter(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		limit := c.Limiter("api", limiter.Rate(10, time.Second), limiter.Burst(5))
+		for _, key := range []string{"a", "b:c"} {
+			if d, err := limit.For(key).Allow(t.Context(), 3); !d.Allowed {
+				t.Fatal(err)
+			}
+		}
+		i := inspected(t, c, "api:b%3Ac")
+		if wantKind(t, i, holdfast.KindLimiter, 0); i.Value != 2 || i.All != 5 || i.Remaining != 300*time.Millisecond {
+			t.Errorf("%v", i)
+		}
+		if all := allOf(t, c, ""); len(all) != 0 {
+			t.Errorf("of each something can be taken: %v", all)
+		}
+		for range 2 {
+			if _, err := limit.For("a").Reserve(t.Context(), 4); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if all := allOf(t, c, "api*"); len(all) != 1 || all["api:a"].Value != -6 {
+			t.Errorf("%v", all)
+		}
+		time.Sleep(2 * time.Second)
+		wantKind(t, inspected(t, c, "api:a"), holdfast.KindFree, 0)
 	})
 }
 

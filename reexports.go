@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/latch"
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/once"
 	"github.com/holdfast-go/holdfast/quorum"
@@ -56,6 +57,8 @@ type (
 	Barrier = barrier.Barrier
 	// Once does the work of each key once, and keeps its result: once.Once.
 	Once = once.Once
+	// Limiter bounds how much is done in a time: limiter.Limiter.
+	Limiter = limiter.Limiter
 	// Election elects one leader: leader.Election.
 	Election = leader.Election
 	// Term is one time for which an Election's work leads: leader.Term.

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/latch"
 	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/once"
 	"github.com/holdfast-go/holdfast/quorum"
@@ -155,6 +156,18 @@ func (c *Client) Tick(ctx context.Context, name string, at time.Time, keep time.
 // synchronizer. The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Leader(name string, options ...leader.Option) *Election {
 	return leader.New(c.engine, name, c.mapped(name), c.common, options...)
+}
+
+// Limiter returns the rate limiter of that name: it bounds how much is done in a time, in all processes together.
+// The options of package limiter say how much: Rate, which every Limiter needs; Burst, Share, Concurrent and
+// OnUnavailable. Limiter does no I/O. Keep the returned value, and share it.
+//
+// All processes should give the same rate; a later Limiter.Set changes it for all. The name may be any bytes, but
+// not empty; see docs/keyspace.md, and docs/limiter.md for what is promised.
+func (c *Client) Limiter(name string, options ...limiter.Option) *Limiter {
+	return limiter.New(c.engine, name, c.mapped(name), func() limiter.Semaphore {
+		return c.PermitSemaphore(name + ":concurrent")
+	}, options)
 }
 
 // NewMultiLock returns all of the locks as one lock. It is granted when all of them are

@@ -29,6 +29,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
 )
 
@@ -483,6 +484,9 @@ func TestEveryKindHasItsGroup(t *testing.T) {
 			_, err := c.Latch("orders:1").TrySetCount(t.Context(), 1)
 			time.AfterFunc(time.Second, func() { _, _ = c.Latch("orders:1").CountDown(context.Background()) })
 			return errors.Join(err, c.Latch("orders:1").Wait(t.Context()))
+		},
+		"limiter": func(t *testing.T, c *holdfast.Client) error {
+			return c.Limiter("orders:1", limiter.Rate(1, time.Second)).Wait(t.Context(), 1)
 		},
 		"barrier": func(t *testing.T, c *holdfast.Client) error {
 			b := c.Barrier("orders:1", 2)

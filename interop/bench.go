@@ -97,6 +97,16 @@ func ReadWrite(reads, clients, threads int) Load { return load("rw", reads, clie
 // waiting threads is awake.
 func Latch(clients, waiters int) Load { return load("latch", clients, waiters) }
 
+// Limiter makes that many threads in all take permits of an RRateLimiter of rate a second, in a loop. They wait for
+// each, or ask and do without.
+func Limiter(rate, clients, threads int, wait bool) Load {
+	waits := 0
+	if wait {
+		waits = 1
+	}
+	return load("limiter", rate, clients, threads, waits)
+}
+
 // Benching is a Load in Java processes that live until Close, so that they are measured when the
 // Java virtual machine has compiled what it runs. Only one goroutine may use it.
 type Benching struct {

@@ -22,6 +22,9 @@ type Busy struct {
 	err    error
 }
 
+// BusyFor returns err as a Busy of what is barred for that long, by nobody in particular.
+func BusyFor(left time.Duration, err error) *Busy { return &Busy{Left: left, err: err} }
+
 func (b *Busy) Error() string { return b.err.Error() }
 
 func (b *Busy) Unwrap() error { return b.err }

@@ -34,9 +34,9 @@ type State struct {
 	Since     time.Time     // when the exclusive hold began, on that clock; zero if not known
 	Remaining time.Duration // hold.NoExpiry: without end
 	Waiters   int           // -1: not known
-	Value     int64         // of permits and slots: how many are free; of a barrier: how many have come
+	Value     int64         // of permits, slots or a limit: how many are free; of a barrier: how many have come
 	Taken     int           // of permits and slots
-	All       int64         // permits, slots or parties; 0: not known
+	All       int64         // permits, slots, parties or a burst; 0: not known
 	State     string        // of a once or a barrier
 	Holders   []Holder
 	Queue     []Waiter // the first of those that wait, in their order
@@ -143,6 +143,10 @@ func ask(name, cursor string) (*conn.Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	limit, err := keys.ForLimit(name)
+	if err != nil {
+		return nil, err
+	}
 	turns, err := keys.ForBarrier(name)
 	if err != nil {
 		return nil, err
@@ -157,7 +161,7 @@ func ask(name, cursor string) (*conn.Call, error) {
 		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, leased.Taken, latch.Generations,
 			cursor, holdersPerCall, fair.Queue, rw.Readers, rw.Writers, leader.Record, leader.Names,
 			keys.OnceRecordAt(name), turns.Record, turns.Places, counted.All,
-			numbered.Taken, numbered.Waiting, numbered.Alive},
+			numbered.Taken, numbered.Waiting, numbered.Alive, limit.Key},
 	}, nil
 }
 

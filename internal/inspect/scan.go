@@ -4,6 +4,7 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -67,7 +68,7 @@ type scan struct {
 }
 
 // scans returns what finds all names that match the pattern: a lock is a hash at its name, what is
-// counted is a string, and a Once, a barrier and slots have nothing but a record beside their name.
+// counted is a string, and a Once, a barrier, slots and a limit have nothing but a record beside their name.
 func scans(pattern string) []scan {
 	return []scan{
 		{"hash", pattern, func(_ context.Context, _ *redis.Client, found []string) []string { return candidates(found) }},
@@ -80,6 +81,9 @@ func scans(pattern string) []scan {
 		{"zset", keys.SlotsPattern, func(_ context.Context, _ *redis.Client, found []string) []string {
 			names, _ := ofRecords(found, pattern)
 			return names
+		}},
+		{"string", keys.LimitsPattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
+			return spent(ctx, rdb, found, pattern)
 		}},
 	}
 }
@@ -153,6 +157,32 @@ func ofRecords(found []string, pattern string) (names, records []string) {
 		}
 	}
 	return names, records
+}
+
+// spent returns the names of those limits that match the pattern, without those of which more than one unit can be
+// taken at once: there may be millions, and finding that out costs less than inspecting them.
+func spent(ctx context.Context, rdb *redis.Client, found []string, pattern string) []string {
+	names, limits := ofRecords(found, pattern)
+	debts := each(ctx, rdb, limits, func(p redis.Pipeliner, key string) redis.Cmder { return p.PTTL(ctx, key) })
+	left := names[:0]
+	for i, cmd := range each(ctx, rdb, limits, func(p redis.Pipeliner, key string) redis.Cmder { return p.Get(ctx, key) }) {
+		state, err := cmd.(*redis.StringCmd).Result()
+		debt, _ := debts[i].(*redis.DurationCmd).Result()
+		if err != nil || barred(state, debt) {
+			left = append(left, names[i])
+		}
+	}
+	return left
+}
+
+// barred reports whether a limit may be spent that lives for as long as its debt lasts, or longer.
+func barred(state string, lives time.Duration) bool {
+	var seconds, micros, taken, count, period, burst int64
+	var debt float64
+	if _, err := fmt.Sscan(state, &seconds, &micros, &debt, &taken, &count, &period, &burst); err != nil || count == 0 {
+		return false
+	}
+	return lives+time.Millisecond >= time.Duration(float64(burst-1)*float64(period)/float64(count))*time.Microsecond
 }
 
 // each sends one command for each name, in one pipeline.

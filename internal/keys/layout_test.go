@@ -48,6 +48,10 @@ var kinds = map[string]kind{
 		at, err := keys.ForBarrier(name)
 		return []string{at.Record, at.Places, at.Channel}, nil, err
 	}},
+	"limit": {of: func(name string) (_, _ []string, _ error) {
+		at, err := keys.ForLimit(name)
+		return []string{at.Key, at.Channel}, nil, err
+	}},
 	"latch": {of: func(name string) (_, _ []string, _ error) {
 		at, err := keys.ForLatch(name)
 		return []string{at.Generations, at.Calls}, []string{at.Count, at.Sharded}, err

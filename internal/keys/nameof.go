@@ -10,10 +10,13 @@ const RecordsPattern = "holdfast_[ob]*"
 // SlotsPattern is the pattern, for SCAN, of the keys of slots that NameOf takes. Others match it too.
 const SlotsPattern = slotsPrefix + ":*"
 
-// NameOf returns the name at which a Once, a barrier or slots stand whose record is key, and false if key
+// LimitsPattern is the pattern, for SCAN, of the keys of limits, which NameOf takes too.
+const LimitsPattern = limitPrefix + ":*"
+
+// NameOf returns the name at which a Once, a barrier, slots or a limit stand whose record is key, and false if key
 // is no such record. Other kinds stand at the key of their name.
 func NameOf(key string) (name string, ok bool) {
-	for _, prefix := range [...]string{oncePrefix, barrierPrefix, slotsPrefix} {
+	for _, prefix := range [...]string{oncePrefix, barrierPrefix, slotsPrefix, limitPrefix} {
 		rest, found := strings.CutPrefix(key, prefix+":{")
 		if !found {
 			continue

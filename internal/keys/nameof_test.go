@@ -4,7 +4,7 @@ import "testing"
 
 func TestNameOf(t *testing.T) {
 	for _, name := range []string{"x", "charge:order 7", "{user7}:cart", "a}b", "a{", "{}x", "}:{", "{12}:{x}", "日本"} {
-		for _, key := range []string{OnceRecordAt(name), own(barrierPrefix, name)} {
+		for _, key := range []string{OnceRecordAt(name), own(barrierPrefix, name), own(limitPrefix, name)} {
 			if got, ok := NameOf(key); !ok || got != name {
 				t.Errorf("%q: %q, %v; want %q", key, got, ok, name)
 			}

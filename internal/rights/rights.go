@@ -38,6 +38,7 @@ var (
 	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore")
 	ofSlots    = strings.Fields("get set pttl pexpire zadd zrem zcount zscore zrange zrangebyscore")
 	ofOnce     = strings.Fields("get set del pttl pexpire hset hget hmget hdel hexists")
+	ofLimits   = strings.Fields("get set")
 	ofTicks    = strings.Fields("get set del")
 	ofClients  = strings.Fields("del pexpire hset hget") // that say who they are
 	ofForced   = strings.Fields("get set")               // that note who has released by force
@@ -81,6 +82,9 @@ func Needs(name, client string, sharded bool) []Need {
 	}
 	if at, err := keys.ForSlots(name); err == nil {
 		all = append(all, Need{"slots", []string{at.Taken, at.Token, at.Waiting, at.Alive}, []string{at.Channel}, ofSlots})
+	}
+	if at, err := keys.ForLimit(name); err == nil {
+		all = append(all, Need{"limiter", []string{at.Key}, []string{at.Channel}, ofLimits})
 	}
 	if at, err := keys.ForOnce(name, someKey); err == nil {
 		tick, _ := keys.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes

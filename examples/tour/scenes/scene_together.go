@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/barrier"
 	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
 )
 
@@ -85,6 +86,38 @@ func doneOnce(ctx context.Context, s *stage) error {
 	}
 	s.check("the work was done once", runs.most == 1)
 	s.check("all callers have the same receipt", same)
+	return nil
+}
+
+func inTurn(ctx context.Context, s *stage) error {
+	const calls, rate = 10, 20
+	s.note("A and B call an API that allows 20 calls a second, one after the other. Each call waits for its")
+	s.note("turn. A wait that would be too long is refused at once.")
+	name := s.name("api")
+	limit := func(client *holdfast.Client) *holdfast.Limiter {
+		return client.Limiter(name, limiter.Rate(rate, time.Second), limiter.Burst(1))
+	}
+	began := time.Now()
+	err := everyone(calls, func(i int) error {
+		who, client := s.process(i)
+		err := limit(client).Wait(ctx, 1)
+		s.says(who, "calls after %s", ms(time.Since(began)))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.check("ten calls take nine twentieths of a second", time.Since(began) >= (calls-1)*time.Second/rate)
+
+	if _, err := limit(s.A).Reserve(ctx, 1); err != nil {
+		return err
+	}
+	short, cancel := context.WithTimeout(ctx, time.Millisecond*20)
+	defer cancel()
+	late := limit(s.B).Wait(short, 1)
+	var busy *holdfast.BusyError
+	s.says("B", "Wait: %v", late)
+	s.check("B is told when its turn would come", errors.As(late, &busy) && busy.Left > 0)
 	return nil
 }
 

@@ -25,6 +25,7 @@ var scenes = []scene{
 	{"A barrier of three: they go on together, or are told", threeTogether},
 	{"One leads; it resigns, and the next leads", oneLeads},
 	{"Eight callers, one charge: the work of a key is done once", doneOnce},
+	{"Twenty a second, in turn: A and B share one limit", inTurn},
 	{"All of three locks on three servers, one of them stopped", allOfThree},
 	{"A quorum of five servers, two and then three of them stopped", quorumOfFive},
 	{"16 segments against one lock", segments},

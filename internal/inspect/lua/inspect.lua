@@ -3,7 +3,7 @@
 -- KEYS[1] the name
 -- ARGV[1] not-after: ignored
 --
--- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[21] are keys that may stand beside the name; '' where there
+-- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[22] are keys that may stand beside the name; '' where there
 -- can be none. They are not passed as KEYS. So the call goes on in a slot on the move, and for a user
 -- who has no rights on them. What cannot be read is not known.
 --
@@ -24,17 +24,18 @@
 -- ARGV[18] semaphore: how many permits there are in all
 -- ARGV[19] slots: who has which number: see slots/lua/numbers.lua
 -- ARGV[20], ARGV[21] slots: those that wait, and until when their marks count
+-- ARGV[22] limit: what was taken
 --
 -- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor, all, state, who, n,
 --          holder, count, ms, holder, count, ms, ...
 --          waiter, number, text, waiter, number, text, ...}
---         kind: free, mutex, rwlock, leader, once, barrier, slots, permits, semaphore, latch, count,
+--         kind: free, mutex, rwlock, leader, once, barrier, slots, limiter, permits, semaphore, latch, count,
 --               unknown: a string
 --         ms: a time to live; -1: without end; a holder's: '' if it is not known
 --         waiters: -1: not known
 --         token, value: '' if there is none
 --         cursor: '0': there are no more holders
---         all: how many permits, slots or parties there are in all; '': not known
+--         all: how many permits, slots or parties there are in all, or the burst of a limit; '': not known
 --         state: of a once or a barrier: working, done, failed; open, tripped, broken; else ''
 --         who: what the leader says of itself; else ''
 --         n: how many holders follow
@@ -222,6 +223,18 @@ local function slots()
     cursor, {all = string.format('%.0f', all), queue = queue, token = ''})
 end
 
+-- limiter returns the reply for a limit, or nil if there is none. limiter/lua/state.lua has the layout.
+local function limiter()
+  local seconds, micros, debt, count, period, burst =
+    string.match(beside('GET', ARGV[22]) or '', '^(%d+) (%d+) ([%d.]+) %d+ (%d+) (%d+) (%d+) %d+')
+  if not burst then
+    return nil
+  end
+  debt = math.max(debt - math.max(now - seconds * 1000000 - micros, 0), 0)
+  local left = math.floor(burst - debt * count / period + 0.001)
+  return told('limiter', math.ceil(debt / 1000), -1, string.format('%.0f', left), 0, {}, nil, {all = burst})
+end
+
 -- lasting returns for how many ms a permit is still taken whose lease is over at ends; -1: without
 -- end.
 local function lasting(ends)
@@ -275,7 +288,7 @@ if kind == 'none' then
   elseif marks > 0 then
     return readwrite(0, marks, {})
   end
-  return once() or barrier() or slots() or told('free', 0, -1, '', 0, {})
+  return once() or barrier() or slots() or limiter() or told('free', 0, -1, '', 0, {})
 end
 
 if kind == 'string' then

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
 )
 
@@ -65,6 +66,14 @@ func deeds() map[string]func(ctx context.Context, c *holdfast.Client, name strin
 		},
 		"barrier": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
 			_, _ = c.Barrier(name, 3).Await(ctx)
+		},
+		"limiter": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
+			l := c.Limiter(name, limiter.Rate(2, time.Second), limiter.Share(2))
+			_ = l.Set(ctx, limiter.Rate(1, time.Second))
+			_, _ = l.For("key").Allow(ctx, 1)
+			if l.Wait(ctx, 1) == nil {
+				work()
+			}
 		},
 		"leader": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
 			_ = c.Leader(name).Run(ctx, func(context.Context, *leader.Term) error { work(); return nil })

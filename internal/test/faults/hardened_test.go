@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/lockertest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
 )
 
@@ -74,6 +75,9 @@ func uses() map[string]func(ctx context.Context, c *holdfast.Client, name string
 		"barrier": func(ctx context.Context, c *holdfast.Client, name string) error {
 			_, err := c.Barrier(name, 1).Await(ctx)
 			return err
+		},
+		"limiter": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return c.Limiter(name, limiter.Rate(100, time.Second)).Wait(ctx, 1)
 		},
 		"leader": func(ctx context.Context, c *holdfast.Client, name string) error {
 			return c.Leader(name).Run(ctx, func(context.Context, *leader.Term) error { return nil })

@@ -1,4 +1,4 @@
-// The lives of elections, of a Once, of ticks and of barriers that meet mishaps in lost_test.go.
+// The lives of elections, of a Once, of ticks, of barriers and of limits that meet mishaps in lost_test.go.
 
 package faults
 
@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/barrier"
 	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
 )
 
@@ -312,4 +313,28 @@ func (u *unlucky) barrierLife() {
 		return nil
 	})
 	g.breaks(false)
+}
+
+// limiterLife has what callers of a limit do. Each unit counts once, whatever became of its request.
+func (u *unlucky) limiterLife() {
+	rate := limiter.Rate(10, time.Hour)
+	mine, theirs := u.Limiter(u.name, rate), u.onlooker.Limiter(u.name, rate)
+	remain := func(want int) {
+		u.t.Helper()
+		u.calm()
+		d, err := theirs.Allow(u.ctx, 1)
+		u.must(err)
+		u.want(d.Remaining == want, "%d units remain, want %d", d.Remaining, want)
+	}
+	u.do("Allow", func() error { return second(mine.Allow(u.ctx, 1)) })
+	remain(8)
+	u.do("Wait", func() error { return mine.Wait(u.ctx, 1) })
+	remain(6)
+	var r *limiter.Reservation
+	u.do("Reserve", func() (err error) { r, err = mine.Reserve(u.ctx, 2); return err })
+	u.do("Cancel", func() error { return r.Cancel(u.ctx) })
+	remain(5)
+	u.do("Set", func() error { return mine.Set(u.ctx, limiter.Rate(20, time.Hour)) })
+	remain(14)
+	u.must(u.direct.Del(u.ctx, "holdfast_limit:{"+u.name+"}").Err())
 }

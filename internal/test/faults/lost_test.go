@@ -169,6 +169,7 @@ func lives() map[string]func(*unlucky) {
 		"leader":    (*unlucky).leaderLife,
 		"once":      (*unlucky).onceLife,
 		"barrier":   (*unlucky).barrierLife,
+		"limiter":   (*unlucky).limiterLife,
 	}
 	for _, kind := range lockertest.Kinds {
 		if kind.Name != "stripe" { // it is a Mutex of another name
@@ -179,7 +180,7 @@ func lives() map[string]func(*unlucky) {
 }
 
 // staying are the prefixes of the keys that stay in Redis.
-var staying = append([]string{"holdfast_lock_token:", "holdfast_latch:", "holdfast_barrier:", "holdfast_barrier_places:"},
+var staying = append([]string{"holdfast_lock_token:", "holdfast_latch:", "holdfast_limit:", "holdfast_barrier:", "holdfast_barrier_places:"},
 	lockertest.Staying...)
 
 // eachLife runs f for the life of each kind.

@@ -21,8 +21,9 @@ const module = "github.com/holdfast-go/holdfast"
 // its packages have in common.
 var layers = [][]string{
 	{"holdfasttest", "fence"}, // beside what programs import: for their tests, and for what they write to
+	{"limiter/httplimit"},     // what programs import beside it
 	{"."},                     // the only package most programs import
-	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "quorum", "once", "barrier", "slots"}, // primitives, unknown to each other
+	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "quorum", "once", "barrier", "slots", "limiter"}, // primitives, unknown to each other
 	{"lease"},             // the public vocabulary they share
 	{"internal/inspect"},  // what stands at a name, whichever of them made it
 	{"internal/rights"},   // what a user of Redis must be allowed to do for each of them

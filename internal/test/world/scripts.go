@@ -45,9 +45,12 @@ const (
 	BarrierRenewRun   = "barrier renew"
 	BarrierStateRun   = "barrier state"
 
-	SlotsAcquireRun = "slots acquire"
-	SlotsRenewRun   = "slots renew"
-	SlotsReleaseRun = "slots release"
+	SlotsAcquireRun  = "slots acquire"
+	SlotsRenewRun    = "slots renew"
+	SlotsReleaseRun  = "slots release"
+	LimitTakeRun     = "limiter take"
+	LimitGiveBackRun = "limiter giveback"
+	LimitSetRun      = "limiter set"
 
 	PresentRun = "client present" // says who the Client is
 	AbsentRun  = "client absent"
@@ -105,6 +108,9 @@ var sources = []struct {
 	{SlotsReleaseRun, "slots", "failed numbers turns release", conn.Always},
 	{"slots free", "slots", "failed numbers free", conn.Always},
 	{"slots look", "slots", "failed numbers look", conn.Always},
+	{LimitTakeRun, "limiter", "state rate take", 0},
+	{LimitGiveBackRun, "limiter", "state rate giveback", conn.Always},
+	{LimitSetRun, "limiter", "state rate set", 0},
 
 	{PresentRun, "internal/engine", "present", 0},
 	{AbsentRun, "internal/engine", "absent", conn.Always},

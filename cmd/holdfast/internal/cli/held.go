@@ -58,7 +58,7 @@ func (a *app) held() *cobra.Command {
 // permits of which none is taken.
 func isHeld(i holdfast.Inspection) (bool, error) {
 	switch i.Kind {
-	case holdfast.KindLatch, holdfast.KindSemaphore, holdfast.KindBarrier, holdfast.KindUnknown:
+	case holdfast.KindLatch, holdfast.KindSemaphore, holdfast.KindBarrier, holdfast.KindLimiter, holdfast.KindUnknown:
 		return false, usage(fmt.Errorf("%s is %s, which nobody holds", view.Name(i.Name), view.A(i.Kind)))
 	}
 	return len(i.Holders) > 0, nil

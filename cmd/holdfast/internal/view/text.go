@@ -139,6 +139,11 @@ func State(i holdfast.Inspection) string {
 		return fmt.Sprintf("%d of %d free", i.Value, i.Value+int64(i.Taken))
 	case holdfast.KindSemaphore, holdfast.KindSlots:
 		return fmt.Sprintf("%d of %d free", i.Value, i.All)
+	case holdfast.KindLimiter:
+		if i.Value < 0 {
+			return fmt.Sprintf("%d waited for", -i.Value)
+		}
+		return fmt.Sprintf("%d of %d at once", i.Value, i.All)
 	case holdfast.KindLatch:
 		return fmt.Sprintf("%d to come", i.Value)
 	case holdfast.KindCount:

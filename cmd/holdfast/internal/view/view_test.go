@@ -64,6 +64,8 @@ func TestState(t *testing.T) {
 		"2 to come":                 {Kind: holdfast.KindLatch, Value: 2},
 		"7":                         {Kind: holdfast.KindCount, Value: 7},
 		"1 of 3 have come":          {Kind: holdfast.KindBarrier, State: "open", Value: 1, All: 3},
+		"13 of 20 at once":          {Kind: holdfast.KindLimiter, Value: 13, All: 20},
+		"7 waited for":              {Kind: holdfast.KindLimiter, Value: -7, All: 20},
 		"tripped":                   {Kind: holdfast.KindBarrier, State: "tripped"},
 		"done":                      {Kind: holdfast.KindOnce, State: "done"},
 		"permit 0123abcd…":          {Kind: holdfast.KindUnknown, Holders: []holdfast.Holder{{Permit: "0123abcd4567ef89"}}},

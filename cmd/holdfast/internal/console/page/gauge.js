@@ -14,6 +14,12 @@ export function fillOf(row) {
     case "permits":
     case "slots":
       return { used: all - value, all, text: all ? `${value} of ${all} free` : `${value} free` };
+    case "limiter":
+      return {
+        used: all - value,
+        all,
+        text: value < 0 ? `${-value} waited for` : `${value} of ${all} at once`,
+      };
     case "latch":
       return { used: (row.most ?? value) - value, all: row.most ?? value, text: `${value} to come` };
     case "barrier":

@@ -28,7 +28,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.redisson.api.RCountDownLatch;
 import org.redisson.api.RLock;
+import org.redisson.api.RRateLimiter;
 import org.redisson.api.RSemaphore;
+import org.redisson.api.RateIntervalUnit;
+import org.redisson.api.RateType;
 import org.redisson.api.RedissonClient;
 
 /**
@@ -98,6 +101,7 @@ final class Bench {
             case "semaphore" -> semaphore(number(args, 0), number(args, 1), number(args, 2));
             case "rw" -> readWrite(number(args, 0), number(args, 1), number(args, 2));
             case "latch" -> latch(number(args, 0), number(args, 1));
+            case "limiter" -> limiter(number(args, 0), number(args, 1), number(args, 2), number(args, 3) == 1);
             default -> throw new IllegalArgumentException(what);
         };
     }
@@ -133,6 +137,24 @@ final class Bench {
                 return () -> {
                     semaphore.acquire();
                     semaphore.release();
+                };
+            });
+        };
+    }
+
+    /** Each thread takes one of so many permits a second; it waits for it, or does without. */
+    private Window limiter(int rate, int count, int threads, boolean waits) throws Exception {
+        connect(count, threads);
+        return (name, warm, millis) -> {
+            clients.get(0).getRateLimiter(name).trySetRate(RateType.OVERALL, rate, 1, RateIntervalUnit.SECONDS);
+            measure(threads, warm, millis, i -> {
+                RRateLimiter limiter = clients.get(i % count).getRateLimiter(name);
+                return () -> {
+                    if (waits) {
+                        limiter.acquire();
+                    } else {
+                        limiter.tryAcquire();
+                    }
                 };
             });
         };

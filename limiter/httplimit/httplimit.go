@@ -1,0 +1,128 @@
+// Package httplimit limits the requests of an HTTP server with a limiter.Limiter: who sends too many gets 429, with
+// Retry-After, and every answer has the fields RateLimit and RateLimit-Policy of the draft
+// draft-ietf-httpapi-ratelimit-headers (version 11).
+package httplimit
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/limiter"
+)
+
+// Option configures Middleware.
+type Option func(*settings)
+
+type settings struct {
+	key    func(*http.Request) string
+	failed func(http.ResponseWriter, *http.Request, error)
+}
+
+// Key gives each key a limit of its own, by Limiter.For: key returns that of a request, such as its user or its
+// client's address. A request whose key is "" is not limited. Take nothing for a key that the client can choose at will, such as
+// X-Forwarded-For without a proxy of your own that sets it. Without Key all requests share one limit.
+func Key(key func(*http.Request) string) Option { return func(s *settings) { s.key = key } }
+
+// OnError answers a request for which the limiter has returned an error, mostly one that matches ErrUnavailable.
+// The default answers 503. With limiter.OnUnavailable(limiter.Allow), requests go through while Redis cannot be reached.
+func OnError(f func(w http.ResponseWriter, r *http.Request, err error)) Option {
+	return func(s *settings) { s.failed = f }
+}
+
+// Middleware returns what puts a limit before a handler. Each request takes one unit of l. One that is allowed goes to the
+// handler. One that is not is answered with 429, a body of application/problem+json, and Retry-After: after how
+// many seconds a request is allowed, rounded up.
+//
+// RateLimit-Policy has the name of the limiter, how many requests (q) in how many seconds (w). RateLimit has how many
+// requests would be allowed now (r), and within how many seconds no more than that should be used (t): until the
+// limit is full again, or, beside 429, as Retry-After says.
+func Middleware(l *limiter.Limiter, options ...Option) func(http.Handler) http.Handler {
+	s := settings{failed: func(w http.ResponseWriter, _ *http.Request, _ error) {
+		problem(w, http.StatusServiceUnavailable, "about:blank", http.StatusText(http.StatusServiceUnavailable), nil)
+	}}
+	for _, o := range options {
+		if o != nil {
+			o(&s)
+		}
+	}
+	policy := quoted(l.Name())
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			of := l
+			if s.key != nil {
+				key := s.key(r)
+				if key == "" {
+					next.ServeHTTP(w, r)
+					return
+				}
+				of = l.For(key)
+			}
+			d, err := of.Allow(r.Context(), 1)
+			if err != nil {
+				s.failed(w, r, err)
+				return
+			}
+			describe(w.Header(), policy, d)
+			if !d.Allowed {
+				problem(w, http.StatusTooManyRequests, "https://iana.org/assignments/http-problem-types#quota-exceeded",
+					"Request cannot be satisfied as assigned quota has been exceeded", []string{l.Name()})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// describe sets the fields that say how the limit stands. A decision that was made without Redis says nothing.
+func describe(h http.Header, policy string, d limiter.Decision) {
+	if d.Rate == 0 {
+		return
+	}
+	window := max(seconds(d.Per), 1)
+	quota := int64(float64(d.Rate) * (time.Duration(window) * time.Second).Seconds() / d.Per.Seconds())
+	h.Set("RateLimit-Policy", fmt.Sprintf("%s;q=%d;w=%d", policy, quota, window))
+	until := max(seconds(d.ResetAfter), 1)
+	if !d.Allowed {
+		until = max(seconds(d.RetryAfter), 1)
+		h.Set("Retry-After", strconv.FormatInt(until, 10))
+	}
+	h.Set("RateLimit", fmt.Sprintf("%s;r=%d;t=%d", policy, d.Remaining, until))
+}
+
+// seconds returns d in seconds, rounded up: who comes after so many is not too early.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// quoted returns a name as a String of RFC 9651, which has printable ASCII alone.
+func quoted(name string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range name {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ' || r > '~':
+			b.WriteByte('?')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// problem answers with the details of a problem, as RFC 9457 has them.
+func problem(w http.ResponseWriter, status int, kind, title string, violated []string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(struct { // the client has gone if that fails
+		Type     string   `json:"type"`
+		Title    string   `json:"title"`
+		Status   int      `json:"status"`
+		Violated []string `json:"violated-policies,omitempty"`
+	}{kind, title, status, violated})
+}

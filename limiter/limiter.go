@@ -1,0 +1,296 @@
+// Package limiter bounds how much is done in a time, in all processes together: calls of an API that allows
+// 100 a minute, mails an hour, requests of one user. Who comes too early is refused, or waits in turn.
+//
+// Programs make a Limiter with Client.Limiter:
+//
+//	stripe := client.Limiter("stripe", limiter.Rate(100, time.Minute), limiter.Burst(20))
+//	if err := stripe.Wait(ctx, 1); err != nil {
+//		return err
+//	}
+//
+// # How it counts
+//
+// By GCRA, the generic cell rate algorithm, in one script, on the server's clock. A limit has one number: its debt, for how
+// long it is not full. Each unit adds its time to the debt (d/n of Rate), and time pays it off. While there is room for it in
+// the time of Burst, a unit may be taken at once. A caller that waits is the last that has added to the debt, and
+// so knows its time to the microsecond: it sleeps until then, and asks nobody. So callers come in the order in
+// which Redis heard of them, whichever process they are in.
+//
+// A limit has one key in Redis, which goes when the limit is full again. docs/limiter.md says what is promised, and
+// what it costs.
+package limiter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+const (
+	kind = "limiter" // for errors, spans and metrics
+
+	// most is the greatest number of units of a call: the scripts count in doubles.
+	most = 1 << 40
+)
+
+// Limiter bounds how much is done in a time. All callers that use its name share it.
+//
+// Any number of goroutines may use one value. Keep it, and make others of it by For: a Limiter remembers the
+// rate that Set has set, and what its process has taken by Share.
+type Limiter struct {
+	engine *engine.Engine
+	name   string
+	mapped string // its name in Redis
+	at     keys.Limit
+	alone  bool // it is the limit that Set changes, and no key of it
+	family *family
+	err    error // why it cannot be used
+}
+
+// Semaphore is what a Limiter needs of a semaphore with leased permits.
+type Semaphore interface {
+	Locker(n int) lease.Locker
+	LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool)
+	Permits(ctx context.Context) (int, error)
+	SetPermits(ctx context.Context, n int) error
+}
+
+// New returns the limiter of that name, which is mapped in Redis. semaphore makes the semaphore of Concurrent. New
+// does no I/O. If an argument is wrong, every call says so.
+func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, options []Option) *Limiter {
+	l := &Limiter{engine: e, name: name, mapped: mapped, alone: true, family: new(family)}
+	if l.err = e.Broken(); l.err == nil {
+		l.at, l.err = keys.ForLimit(mapped)
+	}
+	var err error
+	if l.family.settings, err = newSettings(options); l.err == nil {
+		l.err = err
+	}
+	l.family.root = l
+	if l.family.concurrent > 0 && l.err == nil {
+		l.family.permits = semaphore()
+	}
+	return l
+}
+
+// For returns the limit of a key, such as a user or an address: each key has a limit of its own, by the same
+// rate. It does no I/O, and the returned value need not be kept. It is the limit of the name "<name>:<key>", where
+// "%" is written "%25" in the key and ":" is written "%3A". The key may be any bytes, but not empty.
+func (l *Limiter) For(key string) *Limiter {
+	l = engine.Made(l)
+	of := &Limiter{engine: l.engine, name: l.name + ":" + key, family: l.family, err: l.err}
+	if of.err == nil {
+		of.mapped, of.err = keys.LimitOf(l.mapped, key)
+	}
+	if of.err == nil {
+		of.at, of.err = keys.ForLimit(of.mapped)
+	}
+	return of
+}
+
+// Name returns the name that the limiter was made with; for one that For has made, "<name>:<key>".
+func (l *Limiter) Name() string { return engine.Made(l).name }
+
+// Decision is what Allow says.
+type Decision struct {
+	Allowed bool
+	// Remaining is how many units could be taken at once, just after this call.
+	Remaining int
+	// RetryAfter is after how long the same call would be allowed, if nobody else takes anything; 0 if it
+	// was allowed.
+	RetryAfter time.Duration
+	// ResetAfter is after how long the limit is full again, if nobody takes anything.
+	ResetAfter time.Duration
+
+	// Rate, Per and Burst are the rate in force: that of the options, or of Set.
+	Rate  int
+	Per   time.Duration
+	Burst int
+}
+
+// Allow takes n units if they are there now, and says so. It does not wait: if Redis does not answer within 3 s, or before ctx's
+// deadline, the error matches ErrUnavailable; with OnUnavailable(Allow) the call is allowed, and the Decision says
+// nothing else. A call that is refused takes nothing, and nor does one that fails.
+//
+// If n is less than 1 or greater than the burst, the error matches ErrBadArgument.
+func (l *Limiter) Allow(ctx context.Context, n int) (Decision, error) {
+	if err := l.check(n); err != nil {
+		return Decision{}, l.fail("take from", err)
+	}
+	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
+	a, attempts, err := l.allow(ctx, int64(n))
+	told := err
+	if err == nil && a.status != conn.Done {
+		told = errs.Busy
+	}
+	outcome := telemetry.OutcomeOf(told, telemetry.OutcomeAcquired)
+	d, err := l.decision(a, int64(n), err)
+	if err != nil {
+		err = l.fail("take from", errs.Ended(ctx, err))
+	}
+	span.End(telemetry.Acquired{Outcome: outcome, Attempts: attempts, Err: err})
+	return d, err
+}
+
+// decision puts an answer into words.
+func (l *Limiter) decision(a answer, n int64, err error) (Decision, error) {
+	if err != nil {
+		if l.passes(err) {
+			return Decision{Allowed: true}, nil
+		}
+		return Decision{}, err
+	}
+	d := Decision{
+		Allowed:    a.status == conn.Done,
+		Remaining:  int(a.left()),
+		ResetAfter: max(a.debt, 0),
+		Rate:       int(a.rate.count),
+		Per:        time.Duration(a.rate.period) * time.Microsecond,
+		Burst:      int(a.rate.burst),
+	}
+	if !d.Allowed {
+		d.RetryAfter = a.until(n)
+	}
+	return d, nil
+}
+
+func (l *Limiter) allow(ctx context.Context, n int64) (answer, int, error) {
+	if l.family.share > 1 {
+		return l.shared(ctx, n)
+	}
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
+	q := request{script: allowScript, id: newID(), units: n, least: n}
+	a, err := l.take(ctx, &q)
+	if err == nil && a.part {
+		a.rate, err = l.inForce(ctx, a.rate.rev)
+	}
+	return a, q.attempts, err
+}
+
+// request is one call of take.lua.
+type request struct {
+	script   *conn.Script
+	id       string
+	units    int64
+	least    int64
+	patience time.Duration // how long the caller would wait
+	fresh    time.Duration // how old what is known of the rate may be; 0: heed
+
+	attempts int
+}
+
+// newID returns an id that no other call has: nine letters and digits. Three of some 10^14 are looked at.
+func newID() string {
+	const least, end = 2_821_109_907_456, 101_559_956_668_416 // 36^8, 36^9
+	return strconv.FormatUint(least+rand.Uint64N(end-least), 36)
+}
+
+// take asks for units. Unless it returns an answer that they are taken, none stay taken. If ctx ends first, the error
+// matches ctx's.
+func (l *Limiter) take(ctx context.Context, q *request) (answer, error) {
+	if err := l.engine.Begin(); err != nil {
+		return answer{}, err
+	}
+	defer l.engine.Done()
+	known, err := l.known(ctx, q.fresh)
+	if err != nil {
+		return answer{}, err
+	}
+	call := &conn.Call{
+		Script: q.script,
+		Keys:   []string{l.at.Key},
+		Args: []any{q.id, q.units, q.least, min(q.patience, longest).Microseconds(),
+			known.String(), known.unit(), known.unit() * float64(known.burst)},
+	}
+	if err := l.run(ctx, call, q); err != nil {
+		return answer{}, err
+	}
+	a := answerIn(call, known)
+	if l.alone && !a.part {
+		l.family.learn(a.rate)
+	}
+	return a, nil
+}
+
+// run runs the call of a request. What it may have taken that its caller does not learn of is given back.
+func (l *Limiter) run(ctx context.Context, call *conn.Call, q *request) error {
+	err := l.engine.Conn.Run(ctx, call)
+	q.attempts += call.Attempts
+	taken := err == nil && call.Status() == conn.Done
+	if notAfter, unheard := call.Outstanding(); unheard && !taken && q.units > 0 {
+		l.settle(q.id, q.units, notAfter)
+	}
+	if err == nil && call.Status() == tooMany {
+		err = fmt.Errorf("%d units, more than the burst: %w", q.units, errs.BadArgument)
+	}
+	return err
+}
+
+// settleLimit is how long units are given back in the background, if Redis does not answer.
+const settleLimit = time.Minute
+
+// settle gives units back in the background, until no request can take them any more.
+func (l *Limiter) settle(id string, units, notAfter int64) {
+	l.engine.Settle(notAfter, settleLimit, func(ctx context.Context) (*conn.Call, error) {
+		call := l.giveBack(id, units, false)
+		return call, l.engine.Conn.Run(ctx, call)
+	})
+}
+
+// giveBack returns the call that gives units back. anyway: even if others have taken since.
+func (l *Limiter) giveBack(id string, units int64, anyway bool) *conn.Call {
+	since := 0
+	if anyway {
+		since = 1
+	}
+	return &conn.Call{
+		Script:  giveBackScript,
+		Keys:    []string{l.at.Key},
+		Args:    []any{id, units, since, l.family.revision(l)},
+		Cleanup: true,
+	}
+}
+
+// passes reports whether a call that failed with err goes on as if there were no limit.
+func (l *Limiter) passes(err error) bool {
+	return l.family.unavailable == Allow && errors.Is(err, errs.Unavailable)
+}
+
+// late returns the error of a caller whose units come only after that time.
+func late(after time.Duration) error {
+	return hold.BusyFor(after, fmt.Errorf("%w: the turn would come in %v", errs.Busy, after.Round(time.Millisecond)))
+}
+
+// check returns what is wrong with a call for n units; nil if nothing is.
+func (l *Limiter) check(n int) error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if n < 1 || int64(n) > most {
+		return fmt.Errorf("%d units: %w", n, errs.BadArgument)
+	}
+	return nil
+}
+
+func (l *Limiter) fail(op string, err error) error {
+	_, err = lease.Of(nil, err)
+	return errs.Call(op, kind, l.Name(), err)
+}
+
+// usable returns nil, or why l cannot be used.
+func (l *Limiter) usable() error {
+	l = engine.Made(l)
+	return engine.Usable(l.engine, l.err)
+}

@@ -1,0 +1,21 @@
+-- Sets the rate of a limit, for all callers. What was taken stays taken, and those that wait come sooner or
+-- later by the new rate. It runs after state.lua and rate.lua, in one script with them.
+--
+-- KEYS[1] the limit: see state.lua
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the rate, without its rev: "<count> <period> <burst>"
+-- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
+-- ARGV[4] the channel
+--
+-- Returns {1, time, rev}  set
+--         {-1, time}      late: nothing was done
+
+local _, rev = 0, 0
+if rate then
+  _, _, _, rev = parts(rate)
+end
+rev = math.max(now, rev + 1)
+turn(ARGV[2] .. ' ' .. string.format('%.0f', rev))
+write(month)
+publish(ARGV[3], ARGV[4], string.format('%.0f', rev))
+return {1, now, rev}

@@ -1,0 +1,279 @@
+// These tests run each script on its own, and check what it answers and what it leaves. The limit may be absent,
+// full, in debt, waited for, set to another rate, or foreign. The script may run twice, late, on a clock that was
+// set, or may fail midway.
+
+package limiter
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+const (
+	limit = "holdfast_limit:{l}"
+	never = "9000000000000000" // a not-after that never comes
+)
+
+// run is one run of a script.
+type run struct {
+	script string
+	args   []any
+}
+
+// sources are the scripts by name.
+var sources = map[string]string{
+	"take":     takeScript.Source(),
+	"giveback": giveBackScript.Source(),
+	"set":      setScript.Source(),
+}
+
+// take asks for n units at 10 a second with a burst of 5, and would wait for ms.
+func take(id string, n, ms int) run {
+	return run{"take", []any{id, n, n, ms * 1000, "10 1000000 5 0", 100000, 500000}}
+}
+
+// part asks for 1 to n units.
+func part(id string, n int) run {
+	return run{"take", []any{id, n, 1, 0, "10 1000000 5 0", 100000, 500000}}
+}
+
+// by is take by a caller that knows of another rate: 20 a second with a burst of 5, set at rev.
+func by(rev any, id string, n, ms int) run {
+	return run{"take", []any{id, n, n, ms * 1000, fmt.Sprint("20 1000000 5 ", rev), 50000, 250000}}
+}
+
+func giveBack(id string, n, anyway int) run { return run{"giveback", []any{id, n, anyway, 0}} }
+
+func set(count, burst int) run {
+	return run{"set", []any{fmt.Sprintf("%d 1000000 %d", count, burst), "PUBLISH", "c"}}
+}
+
+func (r run) on(rdb *redis.Client, notAfter string) ([]any, error) {
+	return rdb.Eval(context.Background(), sources[r.script], []string{limit}, append([]any{notAfter}, r.args...)...).Slice()
+}
+
+// standing is a limit that has ms of debt since ago ms. rest is what follows the debt.
+func standing(now time.Time, ago, debt int, rest string) string {
+	last := now.Add(-time.Duration(ago) * time.Millisecond)
+	return fmt.Sprintf("%d %d %d %s", last.Unix(), last.Nanosecond()/1000, debt*1000, rest)
+}
+
+// words returns a reply as text, without the time; a rev that is a time is "new".
+func words(reply []any) string {
+	var text []string
+	for i, element := range reply {
+		switch number, _ := element.(int64); {
+		case i == 1:
+			continue
+		case number > 1_000_000_000_000:
+			element = "new"
+		}
+		text = append(text, fmt.Sprint(element))
+	}
+	return strings.Join(text, " ")
+}
+
+// left returns the limit as text: its debt in ms, and what follows.
+func left(t testing.TB, rdb *redis.Client, now time.Time) string {
+	t.Helper()
+	value := rdb.Get(context.Background(), limit).Val()
+	if value == "" {
+		return ""
+	}
+	var seconds, micros int64
+	var debt float64
+	if _, err := fmt.Sscan(value, &seconds, &micros, &debt); err != nil {
+		t.Fatalf("%q: %v", value, err)
+	}
+	words := strings.Fields(value)
+	if len(words[7]) > 9 {
+		words[7] = "new"
+	}
+	if seconds*1000000+micros != now.UnixMicro() {
+		words = append(words, "untouched")
+	}
+	return fmt.Sprint(debt/1000, " ", strings.Join(words[3:], " "))
+}
+
+func onMini(t *testing.T, test func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client)) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		test(t, mini, mini.Client())
+	})
+}
+
+const (
+	rest  = "7 10 1000000 5 0"    // taken, and the rate of take
+	rests = "7 10 1000000 5 50"   // set at 50
+	three = " c:1 b:2 a:1"        // the last requests
+	month = 30 * 24 * 3600 * 1000 // ms
+)
+
+func TestScripts(t *testing.T) {
+	for _, tc := range []struct {
+		what  string
+		run   run
+		ago   int    // ms since the last change
+		debt  int    // ms, then
+		given string // what follows the debt; "": there is no limit
+		reply string
+		after string
+		ttl   int64  // in ms
+		again string // the reply of a second run; "": the same
+	}{
+		{"nothing", take("x", 1, 0), 0, 0, "", "1 100000 0 1 1", "100 1 10 1000000 5 0 x:1", 100, ""},
+		{"nothing, all at once", take("x", 5, 0), 0, 0, "", "1 500000 0 5 5", "500 5 10 1000000 5 0 x:5", 500, ""},
+		{"nothing, more than burst", take("x", 6, 9000), 0, 0, "", "2 0 0 0 0", "", -2, ""},
+		{"a debt", take("x", 1, 0), 0, 300, rest + three, "1 400000 0 8 1", "400 8 10 1000000 5 0 x:1 c:1 b:2", 400, ""},
+		{"a debt that is paid off in part", take("x", 1, 0), 250, 300, rest, "1 150000 0 8 1", "150 8 10 1000000 5 0 x:1", 150, ""},
+		{"a debt that is paid off", take("x", 1, 0), 350, 300, rest, "1 100000 0 8 1", "100 8 10 1000000 5 0 x:1", 100, ""},
+		{"the clock was set back", take("x", 1, 0), -90000, 300, rest, "1 400000 0 8 1", "400 8 10 1000000 5 0 x:1", 400, ""},
+		{"the clock was set ahead", take("x", 5, 0), 90000, 9000, rest, "1 500000 0 12 5", "500 12 10 1000000 5 0 x:5", 500, ""},
+		{"room for less", take("x", 3, 0), 0, 300, rest, "0 300000 0 7 0", "300 7 10 1000000 5 0", 1000, ""},
+		{"room in a ms, too late", take("x", 1, 0), 0, 401, rest, "0 401000 0 7 0", "401 7 10 1000000 5 0", 1000, ""},
+		{"room in time", take("x", 3, 100), 0, 300, rest, "1 600000 0 10 3", "600 10 10 1000000 5 0 x:3", 600, ""},
+		{"room just too late", take("x", 3, 99), 0, 300, rest, "0 300000 0 7 0", "300 7 10 1000000 5 0", 1000, ""},
+		{"behind those that wait", take("x", 1, 9000), 0, 4000, rest, "1 4100000 0 8 1", "4100 8 10 1000000 5 0 x:1", 4100, ""},
+		{"taken by an earlier sending", take("c", 1, 0), 0, 300, rest + three, "1 300000 0 7 1", "300 7 10 1000000 5 0 c:1 b:2 a:1", 1000, ""},
+		{"taken, and others since", take("a", 1, 0), 0, 4000, rest + three, "1 3700000 0 4 1", "4000 7 10 1000000 5 0 c:1 b:2 a:1", 1000, ""},
+		{"an id that ends as another", take("cc", 1, 0), 0, 300, rest + three, "1 400000 0 8 1", "400 8 10 1000000 5 0 cc:1 c:1 b:2", 400, ""},
+		{"a look at nothing", take("x", 0, 0), 0, 0, "", "1 0 0 0 0", "", -2, ""},
+		{"a look", take("x", 0, 0), 0, 300, rest, "1 300000 0 7 0", "300 7 10 1000000 5 0", 1000, ""},
+
+		{"a share of what is there", part("x", 4), 0, 250, rest, "1 450000 0 9 2", "450 9 10 1000000 5 0 x:2", 450, ""},
+		{"all of a share", part("x", 4), 0, 0, "", "1 400000 0 4 4", "400 4 10 1000000 5 0 x:4", 400, ""},
+		{"nothing of a share", part("x", 4), 0, 401, rest, "0 401000 0 7 0", "401 7 10 1000000 5 0", 1000, ""},
+
+		{"the rate was set", take("x", 1, 0), 0, 300, "7 20 1000000 9 50", "1 350000 50 8 1 20 1000000 9", "350 8 20 1000000 9 50 x:1", month + 350, ""},
+		{"a look where the rate was set", take("x", 0, 0), 0, 300, "7 20 1000000 9 50", "1 300000 50 7 0 20 1000000 9", "300 7 20 1000000 9 50", month + 300, ""},
+		{"an older rate was set", by(60, "x", 1, 0), 0, 300, rests, "1 200000 0 8 1", "200 8 20 1000000 5 60 x:1", 200, ""},
+		{"a look by a newer rate", by(60, "x", 0, 0), 0, 300, rests, "1 150000 0 7 0", "150 7 20 1000000 5 60", 150, ""},
+		{"a newer rate was set", by(40, "x", 1, 0), 0, 300, rests, "1 400000 50 8 1 10 1000000 5", "400 8 10 1000000 5 50 x:1", month + 400, ""},
+		{"another option", by(0, "x", 1, 0), 0, 300, rest, "1 200000 0 8 1", "200 8 20 1000000 5 0 x:1", 200, ""},
+
+		{"nothing", giveBack("x", 1, 0), 0, 0, "", "0", "", -2, ""},
+		{"another's", giveBack("x", 1, 0), 0, 300, rest + three, "0", "300 7 10 1000000 5 0 c:1 b:2 a:1", 1000, ""},
+		{"the last", giveBack("c", 1, 0), 0, 300, rest + three, "1", "200 6 10 1000000 5 0 b:2 a:1", 200, "0"},
+		{"others since", giveBack("b", 2, 0), 0, 300, rest + three, "0", "300 7 10 1000000 5 0 c:1 b:2 a:1", 1000, ""},
+		{"others since, all the same", giveBack("b", 2, 1), 0, 300, rest + three, "1", "100 5 10 1000000 5 0 c:1 a:1", 100, "0"},
+		{"less than was taken", giveBack("b", 1, 1), 0, 300, rest + three, "1", "200 6 10 1000000 5 0 c:1 a:1", 200, "0"},
+		{"more than was taken", giveBack("c", 9, 0), 0, 300, rest + three, "1", "200 6 10 1000000 5 0 b:2 a:1", 200, "0"},
+		{"more than is owed", giveBack("b", 2, 1), 250, 300, rest + three, "1", "0 5 10 1000000 5 0 c:1 a:1", 1, "0"},
+		{"the rate was set", giveBack("c", 1, 0), 0, 300, rests + three, "1", "200 6 10 1000000 5 50 b:2 a:1", month + 200, "0"},
+
+		{"nothing", set(20, 9), 0, 0, "", "1 new", "0 0 20 1000000 9 new", month + 1, ""},
+		{"a debt", set(20, 9), 0, 300, rest + three, "1 new", "150 7 20 1000000 9 new c:1 b:2 a:1", month + 150, ""},
+		{"those that wait", set(5, 5), 100, 900, rest, "1 new", "1300 7 5 1000000 5 new", month + 1300, ""},
+		{"those that wait for long", set(5, 4), 0, 3500, rest, "1 new", "5550 7 5 1000000 4 new", month + 5550, ""},
+	} {
+		t.Run(tc.run.script+"/"+tc.what, func(t *testing.T) {
+			onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+				now := time.Now()
+				if tc.given != "" {
+					rdb.Set(t.Context(), limit, standing(now, tc.ago, tc.debt, tc.given), time.Second)
+				}
+				for _, again := range []bool{false, true} { // every script is safe to run twice
+					if again && tc.again != "" {
+						tc.reply = tc.again
+					}
+					reply, err := tc.run.on(rdb, never)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := words(reply); got != tc.reply {
+						t.Errorf("again %v: reply %q, want %q", again, got, tc.reply)
+					}
+					if got := strings.TrimSuffix(left(t, rdb, now), " untouched"); got != tc.after {
+						t.Errorf("again %v: limit %q, want %q", again, got, tc.after)
+					}
+					if got := rdb.Do(t.Context(), "PTTL", limit).Val(); got != tc.ttl {
+						t.Errorf("again %v: PTTL %v, want %v", again, got, tc.ttl)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What comes late, or finds another type of value, does nothing.
+func TestScriptsThatChangeNothing(t *testing.T) {
+	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		check := func(r run, notAfter, want string) {
+			before := mini.Snapshot()
+			reply, err := r.on(rdb, notAfter)
+			if got := fmt.Sprint(reply, err); !strings.Contains(got, want) || mini.Snapshot() != before {
+				t.Errorf("%s: %s, after it\n%s\nwas\n%s", r.script, got, mini.Snapshot(), before)
+			}
+		}
+		for _, value := range []string{"", standing(time.Now(), 0, 300, rest+three), "17", "x"} {
+			if rdb.FlushAll(t.Context()); value != "" {
+				rdb.Set(t.Context(), limit, value, time.Second)
+			}
+			check(take("x", 1, 0), "1", "[-1 ")
+			check(set(20, 9), "1", "[-1 ")
+			if len(value) == 1 || len(value) == 2 {
+				for _, r := range []run{take("x", 1, 0), take("x", 0, 0), giveBack("c", 1, 0), set(20, 9)} {
+					check(r, never, "WRONGTYPE")
+				}
+			}
+		}
+		rdb.FlushAll(t.Context())
+		rdb.HSet(t.Context(), limit, "f", "v")
+		for _, r := range []run{take("x", 1, 0), giveBack("c", 1, 0), set(20, 9)} {
+			check(r, never, "WRONGTYPE")
+		}
+	})
+}
+
+// Whichever command of a script fails, the limit is as it was: it has one write.
+func TestFailingMidway(t *testing.T) {
+	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		for _, r := range []run{take("x", 1, 0), giveBack("c", 1, 0), set(20, 9)} {
+			for k, fired := 1, true; fired; k++ {
+				rdb.Set(t.Context(), limit, standing(time.Now(), 0, 300, rest+three), time.Second)
+				before := mini.Snapshot()
+				disarm := mini.FailInside(k)
+				_, err := r.on(rdb, never)
+				fired = disarm()
+				switch changed := mini.Snapshot() != before; {
+				case fired && err == nil && r.script != "set", fired && err != nil && changed:
+					t.Errorf("%s: command %d fails (%v), and the limit has changed: %v", r.script, k, err, changed)
+				case !fired && (err != nil || !changed):
+					t.Errorf("%s without a fault: %v, changed %v", r.script, err, changed)
+				}
+			}
+		}
+	})
+}
+
+// A third of a microsecond is not lost, however often it is added, and however long the debt is.
+func TestFractionsAddUp(t *testing.T) {
+	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+		for i := range 300 { // at 7 a day
+			r := run{"take", []any{fmt.Sprint("y", i), 1, 1, 1 << 50, "7 86400000000 5 0", 86400e6 / 7, 5 * 86400e6 / 7}}
+			if _, err := r.on(rdb, never); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := left(t, rdb, time.Now()); !strings.HasPrefix(got, "3.7028571428") {
+			t.Errorf("300 units at 7 a day owe %q", got)
+		}
+		rdb.FlushAll(t.Context())
+		for i := range 3000 { // at 3 in 100 µs
+			r := run{"take", []any{fmt.Sprint("x", i), 1, 1, 1 << 40, "3 100 5 0", 100.0 / 3, 500.0 / 3}}
+			if _, err := r.on(rdb, never); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := left(t, rdb, time.Now()); !strings.HasPrefix(got, "99.99") && !strings.HasPrefix(got, "100") {
+			t.Errorf("3000 units at 3 in 100 µs owe %q, want 100 ms", got)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+// A process that takes several units at once serves its calls itself, and gives back what is left.
+
+package limiter_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/limiter"
+)
+
+func hundred(p *world.Process, more ...limiter.Option) *limiter.Limiter {
+	return p.Limiter("api", append([]limiter.Option{limiter.Rate(100, time.Hour)}, more...)...)
+}
+
+func TestShare_ACommandForEachK(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+		a := hundred(p, limiter.Share(16))
+		for i := range 48 {
+			allow(t, a, 1, true, 99-i)
+		}
+		if n := p.Runs(""); n != 3 {
+			t.Errorf("%d requests for 48 calls, want 3", n)
+		}
+		allow(t, hundred(q), 1, true, 51)
+	})
+}
+
+func TestShare_ManyAtOnce(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, _ *world.Process) {
+		a := hundred(p, limiter.Share(16))
+		var all sync.WaitGroup
+		var allowed atomic.Int32
+		for range 300 {
+			all.Go(func() {
+				if d, err := a.Allow(t.Context(), 1); err != nil {
+					t.Error(err)
+				} else if d.Allowed {
+					allowed.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n, runs := allowed.Load(), p.Runs(""); n != 100 || runs > 9 {
+			t.Errorf("%d allowed, want 100; %d requests", n, runs)
+		}
+	})
+}
+
+func TestShare_WhatIsLeftIsGivenBack(t *testing.T) {
+	for what, fault := range faults {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+				a, b := hundred(p, limiter.Share(16)), hundred(q)
+				p.On(world.LimitGiveBackRun, 1, fault)
+				allow(t, a, 3, true, 97)
+				allow(t, b, 1, true, 83)
+				time.Sleep(5 * time.Second)
+				allow(t, b, 1, true, 95)
+				allow(t, a, 1, true, 94)
+			})
+		})
+	}
+}
+
+func TestShare_ShutdownGivesBackAtOnce(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		allow(t, hundred(p, limiter.Share(16)), 3, true, 97)
+		if err := p.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		world.Within(t, "Shutdown", w.Now(), 0, 100*time.Millisecond)
+		allow(t, hundred(q), 1, true, 96)
+	})
+}
+
+// A share that is empty refuses for all that ask until something is there again, and no longer.
+func TestShare_RefusedTogether(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, _ *world.Process) {
+		a := ten(p, limiter.Share(5))
+		allow(t, a, 5, true, 0)
+		p.Forget()
+		for range 100 {
+			allow(t, a, 1, false, 0)
+		}
+		if n := p.Runs(""); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+		d := allow(t, a, 1, false, 0)
+		time.Sleep(d.RetryAfter)
+		allow(t, a, 1, true, 0)
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestAcquire_AtTheSameTimeAndInATime(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		a, b := ten(p, limiter.Concurrent(2)), ten(q, limiter.Concurrent(2))
+		first, err := a.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, _, err := acquired(w, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Locker().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBusy)
+		if l, ok := holdfast.LeaseFrom(held.Context(t.Context()), b.Locker()); !ok || l == nil {
+			t.Error("the context carries no lease")
+		}
+		w.Release(held)
+		allow(t, b, 3, true, 0)
+		_, err = a.Locker().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBusy) // by the rate
+		l, took, err := acquired(w, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		world.Within(t, "the second", took, 90*time.Millisecond, 110*time.Millisecond)
+		// A process that dies gives back when its lease is over.
+		p.Close()
+		time.Sleep(31 * time.Second)
+		one, _, err1 := acquired(w, b)
+		two, _, err2 := acquired(w, b)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		w.Release(one, two)
+		_, _ = first, l
+		w.Mini.FlushAll()
+		w.Release(w.Lock(t.Context(), b.Locker()))
+	})
+}
+
+func acquired(w *world.World, l *limiter.Limiter) (*holdfast.Lease, time.Duration, error) {
+	begin := w.Now()
+	ctx, cancel := context.WithTimeout(w.T.Context(), 10*time.Minute)
+	defer cancel()
+	held, err := l.Acquire(ctx)
+	return held, w.Now() - begin, err
+}

@@ -1,0 +1,162 @@
+// Waiting in turn: a caller takes its units at once, as a part of the debt, and sleeps until their time.
+
+package limiter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// Wait waits until n units are the caller's. Callers of all processes get their turns in the order in which Redis heard of them.
+// Redis is asked once; then Wait sleeps until the time that was answered, and comes back neither before it nor
+// for another reason, unless the rate is set: see Set.
+//
+// If its turn comes after ctx's deadline, Wait returns at once, and has taken nothing: the error matches ErrBusy,
+// and has a BusyError whose Left says after how long the turn would come. If ctx ends while Wait sleeps, the
+// error matches ctx's error and ErrBusy. The units are given back then, if nobody has taken any since; else their time passes unused,
+// and the others keep theirs. If Redis does not answer before ctx's deadline the error matches ErrUnavailable,
+// unless OnUnavailable(Allow) lets the call through. If n is less than 1 or greater than the burst, the error
+// matches ErrBadArgument.
+func (l *Limiter) Wait(ctx context.Context, n int) error {
+	if err := l.check(n); err != nil {
+		return l.fail("wait for", err)
+	}
+	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
+	started := time.Now()
+	p, err := l.enter(ctx, int64(n), patienceOf(ctx))
+	if p.kind = span.Kind(); err == nil {
+		err = p.sleep(ctx)
+	}
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired)
+	if err != nil {
+		err = l.fail("wait for", errs.Ended(ctx, err))
+	}
+	span.End(telemetry.Acquired{Outcome: outcome, Attempts: p.attempts, Waited: time.Since(started), Err: err})
+	return err
+}
+
+// patienceOf returns how long ctx allows to wait.
+func patienceOf(ctx context.Context) time.Duration {
+	if end, ends := ctx.Deadline(); ends {
+		return max(time.Until(end), 0)
+	}
+	return longest
+}
+
+// turn is units that were taken, and their time.
+type turn struct {
+	limiter  *Limiter
+	id       string // "": nothing was taken, since Redis cannot be reached
+	units    int64
+	taken    int64 // how many were, with these
+	rev      int64 // of the rate by which at was found
+	kind     telemetry.Kind
+	at       time.Time
+	attempts int
+}
+
+// enter takes n units, if they come within patience.
+func (l *Limiter) enter(ctx context.Context, n int64, patience time.Duration) (turn, error) {
+	q := request{script: takeScript, id: newID(), units: n, least: n, patience: patience}
+	a, err := l.take(ctx, &q)
+	p := turn{limiter: l, attempts: q.attempts}
+	switch {
+	case err != nil && l.passes(err):
+		return p, nil
+	case err != nil:
+		return p, err
+	case a.status != conn.Done:
+		return p, late(a.until(n))
+	}
+	p.id, p.units, p.taken, p.rev, p.at = q.id, n, a.taken, a.rate.rev, a.at.Add(a.wait())
+	l.family.looks(l)
+	return p, nil
+}
+
+// sleep waits for the turn. If ctx ends first, or the Client closes, it gives the units back.
+func (p *turn) sleep(ctx context.Context) error {
+	var err error
+	for left := time.Until(p.at); err == nil && p.id != "" && left > 0; left = time.Until(p.at) {
+		if left > heed {
+			err = p.watch(ctx)
+		} else {
+			err = p.nap(ctx, left)
+		}
+	}
+	if err != nil {
+		p.limiter.settle(p.id, p.units, 0)
+	}
+	return err
+}
+
+// nap sleeps for d.
+func (p *turn) nap(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errs.Busy, ctx.Err())
+	case <-p.limiter.engine.Closing().Done():
+		return context.Cause(p.limiter.engine.Closing())
+	}
+}
+
+// Reservation is units that were taken for a time to come. Nobody need act on it.
+type Reservation struct{ turn turn }
+
+// Reserve takes n units, whenever their turn comes, and says when that is. It does not wait for it, and a later Set does not
+// move it. If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable,
+// unless OnUnavailable(Allow) lets the call through. If n is less than 1 or greater than the burst, the error
+// matches ErrBadArgument. If the turn is a year away, it matches ErrBusy.
+func (l *Limiter) Reserve(ctx context.Context, n int) (*Reservation, error) {
+	if err := l.check(n); err != nil {
+		return nil, l.fail("reserve from", err)
+	}
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
+	p, err := l.enter(ctx, int64(n), longest)
+	if err != nil {
+		return nil, l.fail("reserve from", errs.Ended(ctx, err))
+	}
+	return &Reservation{p}, nil
+}
+
+// Delay returns how long it still is until the units' turn; 0 if it has come.
+func (r *Reservation) Delay() time.Duration {
+	if r == nil {
+		return 0
+	}
+	return max(time.Until(r.turn.at), 0)
+}
+
+// Cancel gives the units back, if nobody has taken any since. If somebody has, that caller keeps its time, and
+// the time of these units passes unused. Cancel may be called again, and does nothing then.
+//
+// Cancel goes on when ctx is cancelled. If Redis does not answer within 3 s, the error matches
+// ErrUnavailable, and Cancel goes on in the background.
+func (r *Reservation) Cancel(ctx context.Context) error {
+	if r == nil || r.turn.id == "" {
+		return nil
+	}
+	p := &r.turn
+	l := p.limiter
+	if err := l.engine.Begin(); err != nil {
+		return l.fail("give back to", err)
+	}
+	defer l.engine.Done()
+	ctx, cancel := engine.Bounded(context.WithoutCancel(ctx))
+	defer cancel()
+	if err := l.engine.Conn.Run(ctx, l.giveBack(p.id, p.units, false)); err != nil {
+		l.settle(p.id, p.units, 0)
+		return l.fail("give back to", errs.Ended(ctx, err))
+	}
+	return nil
+}

@@ -3,10 +3,15 @@
 package fairlock
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
+
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
 
 // The scripts of a FairMutex. Each file begins with its contract. Those without a folder are in
 // internal/lockhash, which a Mutex shares.
@@ -19,11 +24,6 @@ import (
 //	queries            state.lua
 //	of the queue       fairlock/lua/queue.lua, fairlock/lua/place.lua
 var (
-	//go:embed lua/queue.lua
-	queueSource string
-	//go:embed lua/place.lua
-	placeSource string
-
-	queueScript = conn.NewScript("fair/queue", queueSource, conn.Always, conn.Mixed)
-	placeScript = conn.NewScript("fair/place", placeSource, conn.Always)
+	queueScript = conn.NewScript("fair/queue", lua("queue"), conn.Always, conn.Mixed)
+	placeScript = conn.NewScript("fair/place", lua("place"), conn.Always)
 )

@@ -1,36 +1,26 @@
 package latch
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
+
 // The scripts of the latch. Each file opens with its contract.
 var (
-	//go:embed lua/generations.lua
-	generationsSource string
-
-	//go:embed lua/set.lua
-	setSource string
-	//go:embed lua/countdown.lua
-	countDownSource string
-	//go:embed lua/delete.lua
-	deleteSource string
-	//go:embed lua/look.lua
-	lookSource string
-	//go:embed lua/count.lua
-	countSource string
-
-	setScript       = once("set", setSource)
-	countDownScript = once("countdown", countDownSource)
-	deleteScript    = once("delete", deleteSource)
-	lookScript      = conn.NewScript("latch/look", engine.NumberSource(generationsSource+lookSource))
-	countScript     = conn.NewScript("latch/count", engine.NumberSource(countSource))
+	setScript       = once("set", lua("set"))
+	countDownScript = once("countdown", lua("countdown"))
+	deleteScript    = once("delete", lua("delete"))
+	lookScript      = conn.NewScript("latch/look", engine.NumberSource(lua("generations", "look")))
+	countScript     = conn.NewScript("latch/count", engine.NumberSource(lua("count")))
 )
 
-// once returns a script whose calls count once.
 func once(name, body string) *conn.Script {
-	return conn.NewScript("latch/"+name, engine.OnceSource(generationsSource+body))
+	return conn.NewScript("latch/"+name, engine.OnceSource(lua("generations")+body))
 }

@@ -15,7 +15,7 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, placeLease, "docs/guarantees.md", "A candidate's place, for {}", "has died too, {}")
 	doctest.Says(t, placeLease, "docs/keyspace.md", "a place is kept for {} from when it was last heard of. Its number")
 	doctest.Says(t, placeLease, "docs/leader.md", "that, or {} after the hand-over")
-	doctest.Says(t, placeLease, "leader/query.go", "passed over, for {}")
+	doctest.Says(t, placeLease, "leader/query.go", "passed over, for at most {}")
 	doctest.Says(t, recordLife, "docs/keyspace.md", "{} longer than its lease at the most")
 }
 
@@ -31,7 +31,7 @@ func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
 // step of priority is worth 115 days.
 func TestTheNumbersOfPlacesFit(t *testing.T) {
 	const step = int64(10_000_000_000_000)
-	if !strings.Contains(candidateSource, "local step = 10000000000000\n") {
+	if !strings.Contains(lua("candidate"), "local step = 10000000000000\n") {
 		t.Error("the step is another")
 	}
 	for _, year := range []int{2024, 2100} {

@@ -3,21 +3,19 @@
 package quorum
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
+
 // Each file opens with its contract.
 var (
-	//go:embed lua/mark.lua
-	markSource string
-	//go:embed lua/raise.lua
-	raiseSource string
-	//go:embed lua/turn.lua
-	turnSource string
-
-	markScript  = conn.NewScript("quorum/mark", markSource, conn.Mixed)
-	raiseScript = conn.NewScript("quorum/raise", raiseSource, conn.Always)
-	turnScript  = conn.NewScript("quorum/turn", turnSource)
+	markScript  = conn.NewScript("quorum/mark", lua("mark"), conn.Mixed)
+	raiseScript = conn.NewScript("quorum/raise", lua("raise"), conn.Always)
+	turnScript  = conn.NewScript("quorum/turn", lua("turn"))
 )

@@ -3,11 +3,16 @@
 package rlock
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
+
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
 
 // The scripts of a Mutex. Each file begins with its contract. Those without a folder are in
 // internal/lockhash, which a FairMutex shares.
@@ -21,13 +26,8 @@ import (
 //	queries            state.lua
 //	the stripes        rlock/lua/stripes.lua
 var (
-	//go:embed lua/lock.lua
-	lockSource string
-	//go:embed lua/stripes.lua
-	stripesSource string
-
-	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lockSource), conn.Clocked).Briefly(granted)
-	stripesScript = conn.NewScript("mutex/stripes", stripesSource)
+	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lua("lock")), conn.Clocked).Briefly(granted)
+	stripesScript = conn.NewScript("mutex/stripes", lua("stripes"))
 
 	_ = lockhash.NewBundle(lockScript)
 )

@@ -1,47 +1,28 @@
 package rwlock
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
+
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
 
 // The scripts of the lock. Each file opens with its contract. A script of the read side has the
 // name of the write side's, with an r before it. The write side is recounted and renewed as a Mutex is,
 // by the scripts of internal/lockhash. Several scripts begin with holders, marks or both.
 var (
-	//go:embed lua/holders.lua
-	holders string
-	//go:embed lua/marks.lua
-	marks string
+	lockScript    = conn.NewScript("rwlock/lock", lua("holders", "marks", "lock"))
+	releaseScript = conn.NewScript("rwlock/release", lua("holders", "marks", "release"), conn.Always)
 
-	//go:embed lua/lock.lua
-	lockSource string
-	//go:embed lua/release.lua
-	releaseSource string
+	rlockScript    = conn.NewScript("rwlock/rlock", lua("marks", "rlock"))
+	rrecountScript = conn.NewScript("rwlock/rrecount", lua("holders", "rrecount"))
+	rrenewScript   = conn.NewScript("rwlock/rrenew", lua("holders", "rrenew"))
+	rreleaseScript = conn.NewScript("rwlock/rrelease", lua("holders", "marks", "rrelease"), conn.Always)
 
-	//go:embed lua/rlock.lua
-	rlockSource string
-	//go:embed lua/rrecount.lua
-	rrecountSource string
-	//go:embed lua/rrenew.lua
-	rrenewSource string
-	//go:embed lua/rrelease.lua
-	rreleaseSource string
-
-	//go:embed lua/look.lua
-	lookSource string
-	//go:embed lua/state.lua
-	stateSource string
-
-	lockScript    = conn.NewScript("rwlock/lock", holders+marks+lockSource)
-	releaseScript = conn.NewScript("rwlock/release", holders+marks+releaseSource, conn.Always)
-
-	rlockScript    = conn.NewScript("rwlock/rlock", marks+rlockSource)
-	rrecountScript = conn.NewScript("rwlock/rrecount", holders+rrecountSource)
-	rrenewScript   = conn.NewScript("rwlock/rrenew", holders+rrenewSource)
-	rreleaseScript = conn.NewScript("rwlock/rrelease", holders+marks+rreleaseSource, conn.Always)
-
-	lookScript  = conn.NewScript("rwlock/look", holders+lookSource, conn.Always)
-	stateScript = conn.NewScript("rwlock/state", holders+stateSource, conn.Always, conn.Mixed)
+	lookScript  = conn.NewScript("rwlock/look", lua("holders", "look"), conn.Always)
+	stateScript = conn.NewScript("rwlock/state", lua("holders", "state"), conn.Always, conn.Mixed)
 )

@@ -1,41 +1,27 @@
 package semaphore
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
+
 // The scripts of both semaphores. Each file opens with its contract.
 var (
-	//go:embed lua/all.lua
-	allSource string
-	//go:embed lua/begin.lua
-	beginSource string
-	//go:embed lua/give.lua
-	giveSource string
-	//go:embed lua/take.lua
-	takeSource string
-	//go:embed lua/cancel.lua
-	cancelSource string
-	//go:embed lua/add.lua
-	addSource string
-	//go:embed lua/set.lua
-	setSource string
-	//go:embed lua/drain.lua
-	drainSource string
-	//go:embed lua/free.lua
-	freeSource string
-
-	beginScript  = once("begin", allSource+beginSource)
-	giveScript   = once("give", allSource+giveSource)
-	takeScript   = once("take", allSource+takeSource)
-	cancelScript = once("cancel", allSource+cancelSource)
-	addScript    = once("add", addSource)
-	setScript    = once("set", setSource)
-	drainScript  = once("drain", drainSource)
-	freeScript   = conn.NewScript("semaphore/free", freeSource, conn.Always)
+	beginScript  = once("begin", lua("all", "begin"))
+	giveScript   = once("give", lua("all", "give"))
+	takeScript   = once("take", lua("all", "take"))
+	cancelScript = once("cancel", lua("all", "cancel"))
+	addScript    = once("add", lua("add"))
+	setScript    = once("set", lua("set"))
+	drainScript  = once("drain", lua("drain"))
+	freeScript   = conn.NewScript("semaphore/free", lua("free"), conn.Always)
 
 	// Each takes a server 15 to 19 µs.
 	_ = conn.NewBundle("semaphore/bundle", 5, "",
@@ -45,28 +31,14 @@ var (
 
 // The scripts of leased permits.
 var (
-	//go:embed lua/lease.lua
-	leaseSource string
-	//go:embed lua/renew.lua
-	renewSource string
-	//go:embed lua/release.lua
-	releaseSource string
-	//go:embed lua/update.lua
-	updateSource string
-	//go:embed lua/look.lua
-	lookSource string
-	//go:embed lua/state.lua
-	stateSource string
-
-	leaseScript   = conn.NewScript("permits/lease", engine.UndoingSource(leaseSource))
-	renewScript   = conn.NewScript("permits/renew", renewSource)
-	releaseScript = conn.NewScript("permits/release", engine.UndoingSource(releaseSource), conn.Always)
-	updateScript  = conn.NewScript("permits/update", updateSource)
-	lookScript    = conn.NewScript("permits/look", lookSource, conn.Always)
-	stateScript   = conn.NewScript("permits/state", stateSource, conn.Always)
+	leaseScript   = conn.NewScript("permits/lease", engine.UndoingSource(lua("lease")))
+	renewScript   = conn.NewScript("permits/renew", lua("renew"))
+	releaseScript = conn.NewScript("permits/release", engine.UndoingSource(lua("release")), conn.Always)
+	updateScript  = conn.NewScript("permits/update", lua("update"))
+	lookScript    = conn.NewScript("permits/look", lua("look"), conn.Always)
+	stateScript   = conn.NewScript("permits/state", lua("state"), conn.Always)
 )
 
-// once returns a script whose calls count once.
 func once(name, body string) *conn.Script {
 	return conn.NewScript("semaphore/"+name, engine.OnceSource(body))
 }

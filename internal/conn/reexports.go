@@ -3,6 +3,8 @@
 package conn
 
 import (
+	"embed"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn/call"
@@ -45,6 +47,9 @@ const (
 	Done    = call.Done
 	Awaited = call.Awaited
 )
+
+// Texts returns the function that returns texts of a folder lua: see [call.Texts].
+func Texts(folder embed.FS) func(names ...string) string { return call.Texts(folder) }
 
 // NewScript returns the script with that name, source and traits: see [call.NewScript].
 func NewScript(name, source string, traits ...Trait) *Script {

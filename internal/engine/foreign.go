@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -13,10 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-//go:embed lua/type.lua
-var typeSource string
-
-var typeScript = conn.NewScript("engine/type", typeSource, conn.Always, conn.Mixed)
+var typeScript = conn.NewScript("engine/type", lua("type"), conn.Always, conn.Mixed)
 
 // foreignTry is how long Redis is asked what stands there, on the way to an error.
 const foreignTry = 500 * time.Millisecond

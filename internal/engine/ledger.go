@@ -4,7 +4,7 @@ package engine
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,6 +13,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
+
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
 
 const (
 	// ledgerLife is how long Redis keeps the record of a call after the last call of the same
@@ -26,26 +31,17 @@ const (
 	finishLimit = 5 * time.Second
 )
 
-var (
-	//go:embed lua/failed.lua
-	failedSource string
-	//go:embed lua/number.lua
-	numberSource string
-	//go:embed lua/once.lua
-	onceSource string
-)
-
 // NumberSource returns the source of a script about a whole number: failed.lua, number.lua, whose
 // header says what a body finds, and then body.
-func NumberSource(body string) string { return UndoingSource(numberSource + body) }
+func NumberSource(body string) string { return UndoingSource(lua("number") + body) }
 
 // UndoingSource returns the source of a script that undoes what it has done when a later command is refused:
 // failed.lua and then body.
-func UndoingSource(body string) string { return failedSource + body }
+func UndoingSource(body string) string { return lua("failed") + body }
 
 // OnceSource returns the source of a script about a whole number that counts a call once:
 // number.lua, once.lua and then body.
-func OnceSource(body string) string { return NumberSource(onceSource + body) }
+func OnceSource(body string) string { return NumberSource(lua("once") + body) }
 
 // Ledger is the record, in Redis, of this Client's calls on one name. It makes a call count once,
 // however often it is sent. It is for calls that nobody owns. For a lock, the owner's field tells
@@ -106,7 +102,7 @@ func (l Ledger) Run(ctx context.Context, o Once) (*conn.Call, error) {
 	return call, err
 }
 
-// Try is Run for a call that takes something if its status is Done. Unless the caller is told of
+// Try is Run for a call that takes something if its status is Done. Unless the caller gets
 // that status, undo runs in the background, on the same track and with the same number. It gives
 // back what the call took, or keeps the call from ever taking anything.
 func (l Ledger) Try(ctx context.Context, o, undo Once) (*conn.Call, error) {
@@ -195,7 +191,6 @@ func (s *tracks) take(l Ledger) track {
 	return taken
 }
 
-// free gives the track back.
 func (l track) free() {
 	s := &l.ledger.engine.tracks
 	s.mu.Lock()
@@ -243,7 +238,6 @@ func (l track) settle(o Once) bool {
 	return started
 }
 
-// once returns the call as the track sends it.
 func (l track) once(o Once) *conn.Call {
 	keys := append(make([]string, 0, 2+len(o.Keys)), o.Key, l.ledger.key)
 	args := append(make([]any, 0, 3+len(o.Args)), l.number, l.call, ledgerLife.Milliseconds())

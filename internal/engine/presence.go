@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"strconv"
 	"strings"
@@ -19,23 +18,18 @@ import (
 )
 
 var (
-	//go:embed lua/present.lua
-	presentSource string
-	//go:embed lua/absent.lua
-	absentSource string
-
-	presentScript = conn.NewScript("client/present", presentSource)
-	absentScript  = conn.NewScript("client/absent", absentSource, conn.Always)
+	presentScript = conn.NewScript("client/present", lua("present"))
+	absentScript  = conn.NewScript("client/absent", lua("absent"), conn.Always)
 )
 
 const (
-	// MaxSaid is how many bytes an identity or a note has at the most. The rest is cut off.
+	// MaxSaid is how many bytes an identity or a note has at most. The rest is cut off.
 	MaxSaid = 256
 	// maxNotes is how many notes of a Client are shown at a time, so that what it says stays small.
 	maxNotes = 256
 
 	// presentFor is how long what a Client says stays after it was written last. A lease is rarely
-	// longer, and one that a dead process left behind can be told apart for as long.
+	// longer, and one that a dead process left behind is known for as long.
 	presentFor = time.Hour
 	// presentEvery is how often it is written while the Client is in use, in case the server has lost
 	// it.
@@ -67,14 +61,13 @@ type presence struct {
 	said    int64         // the version that is in Redis
 	sending bool          // a write is under way: the scheduler must not be asked for another
 	soonest time.Duration // when the next write may come, by the Client's age
-	failing bool          // the last write failed, and the log has been told
+	failing bool          // the last write failed, and that was logged
 	write   *conn.Call    // the last write
 	written bool          // Redis may have the key
 	late    int64         // until when a write that was not answered may come, in µs of the server's clock
 	stands  bool          // it is not removed: see StaysBehind
 }
 
-// note is what a holder says of its work.
 type note struct {
 	text string
 	by   any // the lease that says it
@@ -253,7 +246,7 @@ func (p *presence) answered(r Renewed) (begun bool) {
 }
 
 // leave removes what the Client says, while Close winds up and nothing more is written. If the Client
-// leaves locks behind, which end with their leases, it leaves that too, so that they can be told apart;
+// leaves locks behind, which end with their leases, it leaves that too, so that they are known;
 // and if it has said nothing yet, it does now.
 func (p *presence) leave(held bool) {
 	call := p.last(held)

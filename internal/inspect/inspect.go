@@ -4,7 +4,7 @@ package inspect
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"strconv"
 	"time"
 
@@ -13,10 +13,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-//go:embed lua/inspect.lua
-var source string
+//go:embed lua
+var folder embed.FS
 
-var script = conn.NewScript("inspect", source, conn.Always, conn.Mixed)
+var lua = conn.Texts(folder)
+
+var script = conn.NewScript("inspect", lua("inspect"), conn.Always, conn.Mixed)
 
 // The kinds that this package names; lua/inspect.lua has all.
 const (
@@ -67,9 +69,9 @@ type Holder struct {
 // or three milliseconds.
 const holdersPerCall = 256
 
-// Look returns what stands at a name, if tokens are kept for life; 0 means for ever. The answer is of one instant. If more readers hold a lock
-// than one call looks at, or as many permits are taken, the rest of the holders are of later
-// instants.
+// Look returns what stands at a name. life is how long tokens are kept. The answer is of one instant;
+// but if more readers hold a lock than one call looks at, or as many permits are taken, the rest of
+// the holders are of later instants.
 func Look(ctx context.Context, m *conn.Manager, name string, life time.Duration) (State, error) {
 	call, err := ask(name, start)
 	if err == nil {
@@ -93,7 +95,6 @@ func Look(ctx context.Context, m *conn.Manager, name string, life time.Duration)
 	return s, err
 }
 
-// start is where a scan begins and ends.
 const start = "0"
 
 // add takes in some more holders of the same thing. It returns false if there is nothing to go on
@@ -126,7 +127,6 @@ func unseen(holders []Holder, seen map[string]bool) []Holder {
 	return left
 }
 
-// ask returns the call that parse understands.
 func ask(name, cursor string) (*conn.Call, error) {
 	fair, err := keys.ForFairLock(name)
 	if err != nil {
@@ -165,7 +165,6 @@ func ask(name, cursor string) (*conn.Call, error) {
 	}, nil
 }
 
-// exclusive returns the holder that holds the lock alone.
 func (s State) exclusive() (Holder, bool) {
 	for _, h := range s.Holders {
 		if h.Write || len(s.Holders) == 1 && s.Kind != rwLock && s.Kind != slots {

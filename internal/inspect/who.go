@@ -4,7 +4,6 @@ package inspect
 
 import (
 	"context"
-	_ "embed"
 	"strings"
 	"time"
 
@@ -14,10 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-//go:embed lua/who.lua
-var whoSource string
-
-var whoScript = conn.NewScript("inspect/who", whoSource, conn.Always, conn.Mixed)
+var whoScript = conn.NewScript("inspect/who", lua("who"), conn.Always, conn.Mixed)
 
 // Said is what a Client says of itself, and of the hold of one of its owners. It is empty where the
 // Client says nothing.

@@ -9,7 +9,7 @@
 package lockhash
 
 import (
-	_ "embed"
+	"embed"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -17,27 +17,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
+
 // The transitions of a hold. Each file begins with its contract.
 var (
-	//go:embed lua/recount.lua
-	recountSource string
-	//go:embed lua/renew.lua
-	renewSource string
-	//go:embed lua/renewmany.lua
-	renewManySource string
-	//go:embed lua/keep.lua
-	keepSource string
-	//go:embed lua/move.lua
-	moveSource string
-	//go:embed lua/state.lua
-	stateSource string
-
-	recountScript   = conn.NewScript("lock/recount", recountSource)
-	renewScript     = conn.NewScript("lock/renew", renewSource)
-	renewManyScript = conn.NewScript("lock/renewmany", renewManySource)
-	keepScript      = conn.NewScript("lock/keep", keepSource)
-	moveScript      = conn.NewScript("lock/move", moveSource)
-	stateScript     = conn.NewScript("lock/state", stateSource, conn.Always, conn.Mixed)
+	recountScript   = conn.NewScript("lock/recount", lua("recount"))
+	renewScript     = conn.NewScript("lock/renew", lua("renew"))
+	renewManyScript = conn.NewScript("lock/renewmany", lua("renewmany"))
+	keepScript      = conn.NewScript("lock/keep", lua("keep"))
+	moveScript      = conn.NewScript("lock/move", lua("move"))
+	stateScript     = conn.NewScript("lock/state", lua("state"), conn.Always, conn.Mixed)
 )
 
 // Hash is the key of one lock's hold. All its calls use that key alone, so they go on in a
@@ -49,7 +41,7 @@ func (h Hash) Recount(owner hold.Owner, leases int, length time.Duration) *conn.
 	return h.RecountField(owner.String(), leases, length)
 }
 
-// RecountField is Recount of the hold that stands in that field.
+// RecountField is Recount of the hold in that field.
 func (h Hash) RecountField(field string, leases int, length time.Duration) *conn.Call {
 	return h.call(recountScript, field, leases, length.Milliseconds())
 }
@@ -59,7 +51,7 @@ func (h Hash) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	return h.RenewField(owner.String(), length)
 }
 
-// RenewField is Renew of the hold that stands in that field.
+// RenewField is Renew of the hold in that field.
 func (h Hash) RenewField(field string, length time.Duration) *conn.Call {
 	return h.call(renewScript, field, length.Milliseconds())
 }

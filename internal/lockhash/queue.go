@@ -3,7 +3,6 @@
 package lockhash
 
 import (
-	_ "embed"
 	"sync/atomic"
 	"time"
 
@@ -14,38 +13,23 @@ import (
 )
 
 var (
-	//go:embed lua/token.lua
-	tokenSource string
-	//go:embed lua/life.lua
-	lifeSource string
-	//go:embed lua/queue.lua
-	queueSource string
-	//go:embed lua/enter.lua
-	enterSource string
-	//go:embed lua/look.lua
-	lookSource string
-	//go:embed lua/free.lua
-	freeSource string
-	//go:embed lua/release.lua
-	releaseSource string
+	enterScript   = conn.NewScript("lock/enter", lua("token", "life", "queue", "enter"), conn.Mixed)
+	lookScript    = conn.NewScript("lock/look", lua("life", "look"))
+	freeScript    = conn.NewScript("lock/free", lua("free"), conn.Timeless).Briefly(freed)
+	releaseScript = conn.NewScript("lock/release", lua("token", "life", "queue", "release"), conn.Always)
 
-	enterScript   = conn.NewScript("lock/enter", tokenSource+lifeSource+queueSource+enterSource, conn.Mixed)
-	lookScript    = conn.NewScript("lock/look", lifeSource+lookSource)
-	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless).Briefly(freed)
-	releaseScript = conn.NewScript("lock/release", tokenSource+lifeSource+queueSource+releaseSource, conn.Always)
-
-	_ = conn.NewBundle("lock/looks", mostInBundle, lifeSource, conn.Part{Script: lookScript, Keys: 3, Args: 2, Common: []int{3}})
+	_ = conn.NewBundle("lock/looks", mostInBundle, lua("life"), conn.Part{Script: lookScript, Keys: 3, Args: 2, Common: []int{3}})
 )
 
 // Fenced returns the source of a script that grants a lock: token.lua, which makes the token grow,
 // and then body.
-func Fenced(body string) string { return tokenSource + body }
+func Fenced(body string) string { return lua("token") + body }
 
 // NewBundle lets many calls go out as one that grant a lock by the script grant, or free one. grant
 // is Fenced; its keys are the lock and the token; its arguments are the owner, the lease, and how long
 // the token is kept.
 func NewBundle(grant *conn.Script) *conn.Script {
-	return conn.NewBundle("lock/bundle", mostInBundle, tokenSource,
+	return conn.NewBundle("lock/bundle", mostInBundle, lua("token"),
 		conn.Part{Script: grant, Keys: 2, Args: 3, Common: []int{3, 4}},
 		conn.Part{Script: freeScript, Keys: 2, Args: 3, Common: []int{3}})
 }
@@ -57,13 +41,13 @@ const mostInBundle = 12
 // Entering returns the source of the script that Enter runs, for a kind of lock whose waiters bring
 // more: that is prelude, which runs before enter.lua.
 func Entering(prelude string) string {
-	return tokenSource + lifeSource + queueSource + prelude + enterSource
+	return lua("token", "life", "queue") + prelude + lua("enter")
 }
 
 // Releasing returns the source of the script that Release runs, for a kind of lock whose release
 // does more: that is prelude, which runs before release.lua.
 func Releasing(prelude string) string {
-	return tokenSource + lifeSource + queueSource + prelude + releaseSource
+	return lua("token", "life", "queue") + prelude + lua("release")
 }
 
 // Turn says what a waiter does with a lock that it finds free.
@@ -131,7 +115,7 @@ func (r *Rules) RemadeLife() int64 { return hold.RemadeLife(r.tokenLife) }
 func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
 
 // Channels implements line.Told. It returns the channel of messages for everybody, the channel of
-// messages for this Client, and one on which nothing is told: a release counts its subscribers to
+// messages for this Client, and one on which nothing is announced: a release counts its subscribers to
 // tell Clients from Java.
 func (q *Queue) Channels() []string {
 	at := q.At()

@@ -3,7 +3,7 @@
 package rights
 
 import (
-	_ "embed"
+	"embed"
 	"strings"
 	"time"
 
@@ -11,10 +11,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-//go:embed lua/probe.lua
-var source string
+//go:embed lua
+var folder embed.FS
 
-var script = conn.NewScript("rights/probe", source, conn.Always, conn.Mixed)
+var lua = conn.Texts(folder)
+
+var script = conn.NewScript("rights/probe", lua("probe"), conn.Always, conn.Mixed)
 
 // Need is the keys, channels and commands that one kind needs for one name.
 type Need struct {

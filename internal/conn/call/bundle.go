@@ -3,7 +3,6 @@
 package call
 
 import (
-	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,21 +10,15 @@ import (
 	"strings"
 )
 
-var (
-	//go:embed lua/bundlebegin.lua
-	bundleBegin string
-	//go:embed lua/bundleend.lua
-	bundleEnd string
-)
-
-// A run of a script that does nothing costs a server half of what it costs to take and free a lock.
-// So calls that queue for one server go out as bundles: see carried in package server. A bundle is not written but
-// made, out of the texts of the scripts that it may run, which are its parts. In these texts the
-// keys and arguments get other numbers. So each call does in a bundle what it does by itself.
+// Bundle is one script that runs several calls of its parts, which are scripts. To run a script costs
+// a server half of what it costs to take and free a lock, so calls that queue for one server go out
+// as bundles: see carried in package server. Nobody has written the text of a bundle: NewBundle makes
+// it from those of the parts. In it keys and arguments have other numbers, so that each call does
+// what it does alone.
 type Bundle struct {
 	Script *Script
 	Parts  []Part
-	Most   int // how many calls it has at the most
+	Most   int // how many calls it has at most
 }
 
 // Part is a script that may run in a bundle, and which keys and arguments each of its calls has.
@@ -40,14 +33,14 @@ type Part struct {
 func (p *Part) Shares(n int) bool { return slices.Contains(p.Common, n) }
 
 const (
-	// BundleWidth is how many numbers a script in a bundle answers with, at the most.
+	// BundleWidth is how many numbers a script in a bundle answers with at most.
 	BundleWidth = 4
 	// MinBundle is from where on a bundle costs the server less than its calls one by one.
 	MinBundle = 3
 )
 
 // NewBundle lets calls of the parts go out together, most of them at a time: while a bundle runs,
-// for some 100 µs at the most, the server serves nobody else. shared is what some of the scripts
+// for at most some 100 µs, the server serves nobody else. shared is what some of the scripts
 // begin with; a bundle has it once. The scripts may name keys and arguments only one by one, as
 // KEYS[2]; a helper may take the number of a key. Of what each answers, the first four numbers count.
 // NewBundle is for variables of packages: it panics if a script does not fit. It returns the script
@@ -65,13 +58,12 @@ func NewBundle(name string, most int, shared string, parts ...Part) *Script {
 	return b.Script
 }
 
-// source makes the text of the bundle.
 func (b *Bundle) source(shared string) string {
 	var text strings.Builder
-	text.WriteString(timeSource + bundleBegin)
+	text.WriteString(lua("time", "bundlebegin"))
 	for i := range b.Parts {
 		if b.Parts[i].Script.publishes() {
-			text.WriteString(publishSource)
+			text.WriteString(lua("publish"))
 			break
 		}
 	}
@@ -91,7 +83,7 @@ func (b *Bundle) source(shared string) string {
 	}
 	fmt.Fprintf(&text, "-- How many keys and arguments of its own a call has, for each part.\n"+
 		"local keys, args, firstarg = {%s}, {%s}, %d\n\n", strings.Join(keys, ", "), strings.Join(args, ", "), first-1)
-	text.WriteString(bundleEnd)
+	text.WriteString(lua("bundleend"))
 	return text.String()
 }
 

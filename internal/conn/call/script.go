@@ -4,24 +4,35 @@ package call
 
 import (
 	"crypto/sha1"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"strings"
 )
 
-// What scripts begin with, unless a Trait says otherwise. Each file begins with its contract.
-var (
-	//go:embed lua/time.lua
-	timeSource string
-	//go:embed lua/late.lua
-	lateSource string
-	//go:embed lua/now.lua
-	nowSource string
-	//go:embed lua/publish.lua
-	publishSource string
-	//go:embed lua/outsiders.lua
-	outsidersSource string
-)
+// The folder lua has what scripts begin with, unless a Trait says otherwise. Each file begins with its
+// contract.
+//
+//go:embed lua
+var folder embed.FS
+
+var lua = Texts(folder)
+
+// Texts returns a function that returns the texts of files in a package's folder lua, by their names
+// without ".lua", one after the other. It is for variables of packages: if there is no such file, the
+// function panics.
+func Texts(folder embed.FS) func(names ...string) string {
+	return func(names ...string) string {
+		var all strings.Builder
+		for _, name := range names {
+			text, err := folder.ReadFile("lua/" + name + ".lua")
+			if err != nil {
+				panic(err)
+			}
+			all.Write(text)
+		}
+		return all.String()
+	}
+}
 
 // Script is one Lua script.
 //
@@ -42,7 +53,7 @@ type Script struct {
 	traits Trait
 	usual  Usual   // what the answer says that is a number alone; nil if it gives none
 	quiet  *Script // what is sent to a server that refuses this one; nil if it tells nobody
-	bundle *Bundle // in which it may run; nil if it runs by itself only
+	bundle *Bundle // in which it may run; nil if it runs alone only
 	part   int     // which part of the bundle it is
 }
 
@@ -85,19 +96,19 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	}
 	begin := ""
 	if !s.Is(Timeless) {
-		begin = timeSource
+		begin = lua("time")
 	}
 	if s.minds() {
-		begin += lateSource
+		begin += lua("late")
 	}
 	if !s.Is(Timeless) && !s.Is(Clocked) {
-		begin += nowSource
+		begin += lua("now")
 	}
 	if s.asks() {
-		s.source = outsidersSource + s.source
+		s.source = lua("outsiders") + s.source
 	}
 	if s.publishes() || s.asks() {
-		s.source = publishSource + s.source
+		s.source = lua("publish") + s.source
 	}
 	s.source = begin + s.source
 	s.sha = digest(s.source)
@@ -152,7 +163,7 @@ func (s *Script) Command(args []any, full bool) []any {
 // Hushed returns the script's quiet form; nil if it needs none.
 func (s *Script) Hushed() *Script { return s.quiet }
 
-// InBundle returns the bundle in which the script may run, nil if it runs by itself only; AsPart
+// InBundle returns the bundle in which the script may run, nil if it runs alone only; AsPart
 // returns which part of that bundle it is.
 func (s *Script) InBundle() *Bundle { return s.bundle }
 func (s *Script) AsPart() int       { return s.part }

@@ -82,21 +82,24 @@ func (s switched) run(t *testing.T, patience time.Duration, step step, b bug, pk
 func withSwitches(t *testing.T, bugs []bug) map[string]string {
 	t.Helper()
 	edits := make(map[string][]edit)          // by file
-	texts := make(map[string]map[string]text) // by package: the scripts, by the name of their variable
+	texts := make(map[string]map[string]text) // by package: the scripts, by the name of their file
 	for _, b := range bugs {
 		e, d := b.edit(t), find(t, b.at)
 		dir := filepath.Dir(e.file)
 		if filepath.Ext(e.file) == ".lua" {
 			v := embedded(t, e.file)
 			dir = filepath.Dir(v.file)
+			if renamed := (edit{v.file, v.from, v.to, "original_lua"}); !slices.Contains(edits[v.file], renamed) {
+				edits[v.file] = append(edits[v.file], renamed)
+			}
 			if texts[dir] == nil {
 				texts[dir] = make(map[string]text)
 			}
-			if texts[dir][v.name] == nil {
-				texts[dir][v.name] = make(text)
-				edits[v.file] = append(edits[v.file], edit{v.file, v.from, v.to, "original_" + v.name})
+			name := strings.TrimSuffix(filepath.Base(e.file), ".lua")
+			if texts[dir][name] == nil {
+				texts[dir][name] = make(text)
 			}
-			texts[dir][v.name][b.name] = edited(read(t, filepath.Join(root, e.file)), []edit{e})
+			texts[dir][name][b.name] = edited(read(t, filepath.Join(root, e.file)), []edit{e})
 			continue
 		}
 		if texts[dir] == nil {
@@ -133,13 +136,16 @@ func switchOf(t *testing.T, dir string, scripts map[string]text) string {
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "package %s\n\nimport \"os\"\n\nvar plantedBug = os.Getenv(%q)\n", pkg.Name, envBug)
-	for name, bugs := range scripts {
-		fmt.Fprintf(&s, "\nvar %s = func() string {\n\tswitch plantedBug {\n", name)
-		for bug, text := range bugs {
-			fmt.Fprintf(&s, "\tcase %q:\n\t\treturn %s\n", bug, strconv.Quote(text))
-		}
-		fmt.Fprintf(&s, "\t}\n\treturn original_%s\n}()\n", name)
+	if len(scripts) == 0 {
+		return s.String()
 	}
+	s.WriteString("\nvar lua = func(names ...string) (all string) {\n\tfor _, name := range names {\n\t\tswitch plantedBug + \":\" + name {\n")
+	for name, bugs := range scripts {
+		for bug, text := range bugs {
+			fmt.Fprintf(&s, "\t\tcase %q:\n\t\t\tall += %s\n", bug+":"+name, strconv.Quote(text))
+		}
+	}
+	s.WriteString("\t\tdefault:\n\t\t\tall += original_lua(name)\n\t\t}\n\t}\n\treturn all\n}\n")
 	return s.String()
 }
 
@@ -150,26 +156,22 @@ type variable struct {
 	from, to int
 }
 
-// embedded returns the variable that a script is embedded in. Its name is "" if there is none for this script alone.
+// embedded returns the variable that gives the texts of a script's folder. Its name is "" if its package has none.
 func embedded(t *testing.T, script string) variable {
 	t.Helper()
-	dir, name := filepath.Split(script)
-	if filepath.Base(dir) == "lua" {
-		dir, name = filepath.Dir(filepath.Clean(dir)), "lua/"+name
-	}
+	dir := filepath.Dir(filepath.Dir(script))
 	pkg, err := build.ImportDir(filepath.Join(root, dir), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range pkg.GoFiles {
 		fset := token.NewFileSet()
-		syntax, err := parser.ParseFile(fset, filepath.Join(root, dir, file), nil, parser.ParseComments|parser.SkipObjectResolution)
+		syntax, err := parser.ParseFile(fset, filepath.Join(root, dir, file), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for spec := range ast.Preorder(syntax) {
-			v, ok := spec.(*ast.ValueSpec)
-			if ok && v.Doc != nil && slices.ContainsFunc(v.Doc.List, func(c *ast.Comment) bool { return c.Text == "//go:embed "+name }) {
+			if v, ok := spec.(*ast.ValueSpec); ok && v.Names[0].Name == "lua" {
 				id := v.Names[0]
 				return variable{id.Name, filepath.Join(dir, file), fset.Position(id.Pos()).Offset, fset.Position(id.End()).Offset}
 			}
@@ -179,7 +181,7 @@ func embedded(t *testing.T, script string) variable {
 }
 
 // canSwitch reports whether the bug can stand beside what it replaces: it is in the body of a function, or in a script
-// that has a variable of its own.
+// of a folder that Texts reads.
 func (b bug) canSwitch(t *testing.T) bool {
 	t.Helper()
 	e, d := b.edit(t), find(t, b.at)

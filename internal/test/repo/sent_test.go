@@ -60,8 +60,8 @@ type sources struct {
 
 // declared is what one package declares, as far as scripts are made of it.
 type declared struct {
-	imports map[string]string   // the folder of each package of the module, by its name
-	embeds  map[string]string   // the Lua file of each variable that has one
+	imports map[string]string // the folder of each package of the module, by its name
+	folder  string
 	values  map[string]ast.Expr // of variables
 	funcs   map[string]*ast.FuncDecl
 }
@@ -93,7 +93,7 @@ func (c *sources) readFile(name string) {
 	folder := path.Dir(name)
 	d := c.packages[folder]
 	if d == nil {
-		d = &declared{map[string]string{}, map[string]string{}, map[string]ast.Expr{}, map[string]*ast.FuncDecl{}}
+		d = &declared{map[string]string{}, folder, map[string]ast.Expr{}, map[string]*ast.FuncDecl{}}
 		c.packages[folder] = d
 	}
 	for _, spec := range file.Imports {
@@ -110,7 +110,7 @@ func (c *sources) readFile(name string) {
 		case *ast.GenDecl:
 			for _, spec := range decl.Specs {
 				if spec, ok := spec.(*ast.ValueSpec); ok {
-					d.value(folder, decl, spec)
+					d.value(spec)
 				}
 			}
 		}
@@ -124,17 +124,7 @@ func (c *sources) readFile(name string) {
 }
 
 // value notes the variables of one declaration.
-func (d *declared) value(folder string, decl *ast.GenDecl, spec *ast.ValueSpec) {
-	for _, doc := range []*ast.CommentGroup{decl.Doc, spec.Doc} {
-		if doc == nil {
-			continue
-		}
-		for _, comment := range doc.List {
-			if file, ok := strings.CutPrefix(comment.Text, "//go:embed "); ok {
-				d.embeds[spec.Names[0].Name] = path.Join(folder, file)
-			}
-		}
-	}
+func (d *declared) value(spec *ast.ValueSpec) {
 	for i, value := range spec.Values {
 		d.values[spec.Names[i].Name] = value
 	}
@@ -171,10 +161,6 @@ func (c *sources) eval(in *declared, e ast.Expr, args map[string]any) any {
 		if value, ok := args[e.Name]; ok {
 			return value
 		}
-		if file, ok := in.embeds[e.Name]; ok && strings.HasSuffix(file, ".lua") {
-			c.used = append(c.used, file)
-			return doctest.Read(c.t, file)
-		}
 	case *ast.SelectorExpr:
 		if from, ok := e.X.(*ast.Ident); ok && from.Name == "conn" {
 			return traits[e.Sel.Name]
@@ -185,7 +171,19 @@ func (c *sources) eval(in *declared, e ast.Expr, args map[string]any) any {
 	return nil
 }
 
-// evalCall is eval of a call: of conn.NewScript, or of a function that only returns an expression.
+// texts returns the texts of the files that a call of lua names: see conn.Texts.
+func (c *sources) texts(in *declared, call *ast.CallExpr) string {
+	var all strings.Builder
+	for _, arg := range call.Args {
+		name, _ := c.eval(in, arg, nil).(string)
+		file := path.Join(in.folder, "lua", name+".lua")
+		c.used = append(c.used, file)
+		all.WriteString(doctest.Read(c.t, file))
+	}
+	return all.String()
+}
+
+// evalCall is eval of a call: of conn.NewScript, of lua, or of a function that only returns an expression.
 func (c *sources) evalCall(in *declared, call *ast.CallExpr, args map[string]any) any {
 	if loads(call) {
 		c.loads[c.fset.Position(call.Pos()).String()] = true
@@ -194,7 +192,9 @@ func (c *sources) evalCall(in *declared, call *ast.CallExpr, args map[string]any
 	at, name := in, ""
 	switch to := call.Fun.(type) {
 	case *ast.Ident:
-		name = to.Name
+		if name = to.Name; name == "lua" {
+			return c.texts(in, call)
+		}
 	case *ast.SelectorExpr:
 		if to.Sel.Name == "Briefly" {
 			return c.eval(in, to.X, args)

@@ -4,21 +4,16 @@ package holdfast
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/internal/rights"
 	"github.com/holdfast-go/holdfast/quorum"
-	"github.com/holdfast-go/holdfast/rlock"
 )
 
 // Finding is one property of a Redis that voids something that Holdfast promises.
@@ -108,22 +103,6 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 		findings = append(findings, found...)
 	}
 	return append(findings, c.checkIdentity(ctx)...), nil
-}
-
-// checkIdentity finds out whether the Client may say who it is, if it is to.
-func (c *Client) checkIdentity(ctx context.Context) []Finding {
-	if c.config.identity == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	need := rights.OfIdentity(uuid.NewString()) // nobody's, so that what the Client says stays as it is
-	if err := c.probeScripts(ctx, need.Probe()); denied(err) {
-		server, _ := c.engine.Conn.Node(ctx, need.Keys[0])
-		return []Finding{{server, Rights, need.Kind,
-			fmt.Sprintf("the Client cannot say who it is (WithIdentity), and does without: %v", err)}}
-	}
-	return nil
 }
 
 // checkQuorum reads the marker of a quorum, if there is one, and finds out how many servers the
@@ -216,7 +195,6 @@ func connections(info map[string]string) (used, limit int) {
 	return used, limit
 }
 
-// parseInfo returns the fields of INFO's reply.
 func parseInfo(text string) map[string]string {
 	info := make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -225,135 +203,4 @@ func parseInfo(text string) map[string]string {
 		}
 	}
 	return info
-}
-
-// checkRights does with a name of its own everything that Holdfast does with name.
-func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error) {
-	probe := c.mapped(name) + ":check:" + uuid.NewString()
-	at, err := keys.ForFairLock(probe)
-	if err != nil {
-		return nil, err
-	}
-	server, err := c.engine.Conn.Node(ctx, at.Hash)
-	if err != nil {
-		return nil, err
-	}
-	// A call to a server that does not take writes would be retried for as long as that lasts.
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	tries, err := c.tryKinds(ctx, probe, server, at)
-	if err != nil {
-		return nil, err
-	}
-	var findings []Finding
-	for _, try := range tries {
-		switch err := try.err; {
-		case err == nil:
-		case denied(err):
-			findings = append(findings, Finding{server, Rights, try.kind,
-				fmt.Sprintf("a %s cannot %s names like %s: %v", try.kind, try.what, errs.Quote(name), err)})
-		case ctx.Err() != nil:
-			findings = append(findings, Finding{Server: server, Problem: Replication,
-				Detail: fmt.Sprintf("could not %s within %v: %v", try.what, probeTimeout, err)})
-			return findings, nil
-		default:
-			return nil, err
-		}
-	}
-	return findings, nil
-}
-
-// tried is the outcome of trying out one part of what a kind does.
-type tried struct {
-	kind, what string
-	err        error
-}
-
-// tryKinds tries out all that each kind does, at a name that no program uses.
-func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.FairLock) ([]tried, error) {
-	sharded, err := c.engine.Conn.Sharded(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rdb := c.engine.Conn.DialAtOnce(server)
-	defer func() { _ = rdb.Close() }()
-	const scripts, channels = "lock and release", "subscribe to and publish on the channels of"
-	all := []tried{
-		{"mutex", scripts, rlock.Probe(ctx, c.engine, at)},
-		{"mutex", channels, probeChannels(ctx, rdb, sharded, at.Channel, at.GrantTo(c.engine.Client()))},
-	}
-	var refused error // why no connection was to be had, which is the same for every kind
-	for _, need := range rights.Needs(probe, c.engine.Client(), sharded) {
-		err := refused
-		if err == nil {
-			call := need.Probe()
-			err = c.probeScripts(ctx, call)
-			if call.Attempts == 0 && errors.Is(err, errs.Denied) {
-				refused = err
-			}
-		}
-		all = append(all, tried{need.Kind, "use", err})
-		if len(need.Channels) > 0 {
-			all = append(all, tried{need.Kind, channels, c.probeChannelsOf(ctx, rdb, server, sharded, need)})
-		}
-	}
-	_, err = quorum.ProbeMarker(ctx, c.engine)
-	return append(all, tried{"quorum", "read the marker beside", err}), nil
-}
-
-// probeScripts tries out the keys and the commands that a kind needs, by its call of rights.Probe.
-func (c *Client) probeScripts(ctx context.Context, call *conn.Call) error {
-	if err := c.engine.Conn.Run(ctx, call); err != nil {
-		return err
-	}
-	if refused := rights.Refused(call); len(refused) > 0 {
-		return fmt.Errorf("%w: the commands %s", errs.Denied, strings.Join(refused, ", "))
-	}
-	return nil
-}
-
-// probeChannelsOf tries out the channels that a kind needs. rdb leads to server; sharded channels of a
-// key in another slot may be on another one.
-func (c *Client) probeChannelsOf(ctx context.Context, rdb *redis.Client, server string, sharded bool, need rights.Need) error {
-	if sharded {
-		addr, err := c.engine.Conn.Node(ctx, need.Keys[0])
-		if err != nil {
-			return err
-		}
-		if addr != server {
-			if rdb, err = c.engine.Conn.Dial(addr); err != nil {
-				return err
-			}
-			defer func() { _ = rdb.Close() }()
-		}
-	}
-	return probeChannels(ctx, rdb, sharded, need.Channels...)
-}
-
-// probeChannels subscribes to channels of one slot, and publishes on them.
-func probeChannels(ctx context.Context, rdb *redis.Client, sharded bool, channels ...string) error {
-	subscribe, publish := rdb.Subscribe, rdb.Publish
-	if sharded {
-		subscribe, publish = rdb.SSubscribe, rdb.SPublish
-	}
-	sub := subscribe(ctx, channels...)
-	defer func() { _ = sub.Close() }()
-	if _, err := sub.ReceiveTimeout(ctx, probeTimeout); err != nil {
-		return conn.Typed(err)
-	}
-	for _, channel := range channels {
-		if err := publish(ctx, channel, "0").Err(); err != nil {
-			return conn.Typed(err)
-		}
-	}
-	return nil
-}
-
-// probeTimeout bounds how long Check tries out one name.
-const probeTimeout = 2 * time.Second
-
-// denied reports whether Redis refused a call because the user lacks a right, or because the server does
-// not have the command, as where it is renamed.
-func denied(err error) bool {
-	return errors.Is(err, errs.Denied) || redis.HasErrorPrefix(err, "NOPERM") || conn.LacksCommand(err)
 }

@@ -4,11 +4,9 @@ package semaphore
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -41,7 +39,7 @@ type PermitSemaphore struct {
 	err      error // why it cannot be used
 }
 
-// NewPermits returns the semaphore of that name, which stands at key in Redis. It does no I/O. If
+// NewPermits returns the semaphore of that name, which is at key in Redis. It does no I/O. If
 // an argument is wrong, every call on the semaphore says so.
 func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *PermitSemaphore {
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
@@ -235,117 +233,11 @@ func (s *PermitSemaphore) state(ctx context.Context) (available, acquired int, e
 	return available, acquired, nil
 }
 
-// IDs returns the ids of the permits that the lease is on: 32 hexadecimal digits each, as in
-// Redisson. It returns nil if l is not a lease of a PermitSemaphore.
-func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
-	r, ok := (*hold.Lease)(l).Resource().(*resource)
-	if !ok {
-		return nil
-	}
-	ids := make([]string, r.n)
-	for i := range ids {
-		ids[i] = hex.EncodeToString(id(hold.Owner(l.Owner()), i))
-	}
-	return ids
-}
-
-// ReleaseID gives back the permit with that id, whether this process, another or Redisson has taken
-// it. If no such permit is taken, or its lease is over, the error matches ErrNoPermits. A Lease on
-// the permit is lost with its next renewal. To give back a Lease of your own, use its Release.
-func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
-	s = engine.Made(s)
-	raw, err := parseID(id)
-	if err != nil {
-		return s.fail("release", err)
-	}
-	call := release(s.at, []any{s.publish(ctx), s.at.Channel, raw})
-	err = s.run(ctx, call)
-	_, unheard := call.Outstanding() // an earlier sending may have done it
-	if err == nil && call.Status() != conn.Done && !unheard {
-		err = missing(id)
-	}
-	if err != nil {
-		return s.fail("release", err)
-	}
-	return nil
-}
-
-// UpdateLease makes the lease of the permit with that id end d from now, sooner or later than it
-// would have. If no such permit is taken, or its lease is over, the error matches ErrNoPermits.
-//
-// UpdateLease is for permits of Redisson, and for people. A holder prolongs its Lease by
-// Lease.Extend. If UpdateLease shortens that Lease, the holder does not notice before its next
-// renewal.
-func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Duration) error {
-	s = engine.Made(s)
-	raw, err := parseID(id)
-	if err == nil && d < lease.MinLease {
-		err = fmt.Errorf("a lease of %v is shorter than %v: %w", d, lease.MinLease, errs.BadArgument)
-	}
-	if err == nil {
-		err = s.ask(ctx, id, &conn.Call{
-			Script: updateScript,
-			Keys:   []string{s.at.Taken},
-			Args:   []any{d.Milliseconds(), raw},
-		})
-	}
-	if err != nil {
-		return s.fail("update", err)
-	}
-	return nil
-}
-
-// Remaining returns how long the permit with that id stays taken if nobody renews or releases it;
-// lease.NoExpiry if that time has no end. If no such permit is taken, or its lease is over, the error
-// matches ErrNoPermits.
-func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Duration, error) {
-	s = engine.Made(s)
-	raw, err := parseID(id)
-	call := &conn.Call{Script: lookScript, Keys: []string{s.at.Taken}, Args: []any{raw}}
-	if err == nil {
-		err = s.ask(ctx, id, call)
-	}
-	if err != nil {
-		return 0, s.fail("query", err)
-	}
-	return hold.Remaining(engine.TTL(call)), nil
-}
-
-// ask runs a call on one permit. If that permit is not taken, the error matches ErrNoPermits.
-func (s *PermitSemaphore) ask(ctx context.Context, id string, call *conn.Call) error {
-	err := s.run(ctx, call)
-	if err == nil && call.Status() != conn.Done {
-		return missing(id)
-	}
-	return err
-}
-
 func (s *PermitSemaphore) run(ctx context.Context, call *conn.Call) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
 	return s.engine.Conn.Run(ctx, call)
-}
-
-// publish returns the command that publishes; "" if the semaphore cannot be used.
-func (s *PermitSemaphore) publish(ctx context.Context) string {
-	if s.usable() != nil {
-		return ""
-	}
-	return s.engine.Publish(ctx)
-}
-
-// parseID returns the bytes of an id.
-func parseID(id string) (string, error) {
-	raw, err := hex.DecodeString(id)
-	if err != nil || len(raw) != idSize {
-		return "", fmt.Errorf("a permit's id of %d bytes: want %d hexadecimal digits: %w", len(id), 2*idSize, errs.BadArgument)
-	}
-	return string(raw), nil
-}
-
-func missing(id string) error {
-	return fmt.Errorf("permit %s is not taken: %w", id, errs.NoPermits)
 }
 
 func (s *PermitSemaphore) fail(op string, err error) error {
@@ -358,7 +250,6 @@ func (s *PermitSemaphore) foreign(ctx context.Context, err error) error {
 	return s.engine.Foreign(ctx, engine.Number, s.at.Available, err)
 }
 
-// usable returns nil, or why s cannot be used.
 func (s *PermitSemaphore) usable() error {
 	s = engine.Made(s)
 	return engine.Usable(s.engine, s.err)

@@ -72,44 +72,13 @@ type Scheduler struct {
 
 	mu      sync.Mutex // guards what follows and every Entry
 	wheel   *Wheel     // nil before the first Schedule
-	planned int64      // the tick at which the goroutine wakes by itself; the smallest if awake
+	planned int64      // the tick at which the goroutine wakes without a signal; the smallest if awake
 	used    bool       // something was scheduled since the goroutine last planned
 	closed  bool
 	doubts
 
 	concerned concern // whom the last recall concerns; only the goroutine uses it
 }
-
-// doubts are what Doubt was called with since the last recall.
-type doubts struct {
-	pending concern
-	again   int64 // the tick before which there is no recall for them
-}
-
-// concern is whom a recall concerns, by what it is about.
-type concern map[any]func(key string) bool
-
-// mostConcerns is about how many things a recall may be; beyond that it concerns every task, since to find
-// out would cost more than to ask.
-const mostConcerns = 64
-
-// everyone is about every task.
-func everyone(string) bool { return true }
-
-// add has the recall be about one thing more.
-func (c *concern) add(about any, concerns func(key string) bool) {
-	switch {
-	case *c == nil:
-		*c = concern{about: concerns}
-	case len(*c) < mostConcerns:
-		(*c)[about] = concerns
-	default:
-		*c = concern{about: everyone}
-	}
-}
-
-// doubtEvery is the least time between two recalls for doubts.
-const doubtEvery = time.Second
 
 // New returns a scheduler that renews through s. It starts no goroutine.
 func New(s Sender) *Scheduler {
@@ -177,7 +146,6 @@ func (s *Scheduler) Close() {
 	s.wg.Wait()
 }
 
-// run is the scheduler's goroutine.
 func (s *Scheduler) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -189,53 +157,6 @@ func (s *Scheduler) run() {
 		ready = s.round(now, ready)
 		s.sleep(timer)
 	}
-}
-
-// Doubt has Suspect called on each task whose key concerns: within clockWatch, or within doubtEvery if
-// there was such a call before. Two calls about the same are one. concerns is called without any mutex of
-// this package held.
-func (s *Scheduler) Doubt(about any, concerns func(key string) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed && s.wheel != nil {
-		s.doubts.pending.add(about, concerns)
-	}
-}
-
-// recall makes every task due at once if the machine may have slept, or if it is time for the doubts.
-// The scheduler then calls Suspect on each of those that it concerns, and puts the others back.
-func (s *Scheduler) recall(now time.Time, slept bool) {
-	tick := s.tick(now)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	doubted := len(s.doubts.pending) > 0 && tick >= s.doubts.again
-	if !slept && !doubted {
-		return
-	}
-	if s.wheel.called.head == nil { // else some of the last recall are still to be called
-		s.concerned = nil
-	}
-	if slept {
-		s.concerned.add(nil, everyone)
-	}
-	if doubted {
-		for about, concerns := range s.doubts.pending {
-			s.concerned.add(about, concerns)
-		}
-		s.doubts = doubts{again: tick + int64(doubtEvery/Resolution)}
-	}
-	s.wheel.Recall()
-}
-
-// concerns reports whether the last recall is about the task.
-func (s *Scheduler) concerns(t Task) bool {
-	key := t.Key()
-	for _, concerns := range s.concerned {
-		if concerns(key) {
-			return true
-		}
-	}
-	return false
 }
 
 // round calls tasks that are due, at most usualBatch of them. So the clock is read again between
@@ -279,17 +200,6 @@ func (s *Scheduler) take(tick int64) (t Task, suspect bool) {
 	}
 	e.firing = true
 	return e.task, suspect
-}
-
-// putBack puts t back where it was before the last recall, unless t was removed or scheduled anew.
-func (s *Scheduler) putBack(t Task) {
-	e := t.Entry()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e.firing {
-		s.wheel.Set(e, e.tick)
-	}
-	e.firing = false
 }
 
 // settle puts t back on the wheel at the time that t answered with, unless t was removed or
@@ -353,7 +263,6 @@ func (s *Scheduler) tick(at time.Time) int64 {
 	return max(0, int64(at.Sub(s.epoch)/Resolution))
 }
 
-// start returns the time at which the step begins.
 func (s *Scheduler) start(tick int64) time.Time {
 	return s.epoch.Add(time.Duration(tick) * Resolution)
 }

@@ -148,8 +148,8 @@ func (s *stream) next(batch []Task, size int, now time.Duration) (_ []Task, b bo
 }
 
 // pace returns how many tasks the next Send is given, and how many senders the stream needs:
-// sized so that the whole backlog is sent within a quarter of a try, if each Send takes as long as the last. A server that is far away, or that others keep busy, answers few batches a
-// second, so those must be larger.
+// so many that the whole backlog is sent within a quarter of a try, if each Send takes as long as the
+// last. A server that is far away or busy answers few batches a second, so those must be larger.
 func (s *stream) pace() (size, senders int) {
 	quarter := time.Duration(1) << (s.to.size - 1) / 4
 	needed := int(float64(s.backlog.len()) * float64(s.took) / float64(quarter))

@@ -182,11 +182,11 @@ func (e *Election) term(ctx context.Context, l *lease.Lease, publish string) *Te
 
 // lead runs the work, and gives the lead up when the work has returned.
 func (t *Term) lead(ctx context.Context, work func(context.Context, *Term) error) (out outcome) {
-	e, began := t.election, time.Now()
+	began := time.Now()
 	listening, stop := context.WithCancel(t.ctx)
 	t.watchers.Go(t.watch)
 	t.watchers.Go(func() { t.listen(listening) })
-	e.current.Store(t)
+	t.election.current.Store(t)
 	var released error
 	lasted := false
 	finish := func() {
@@ -194,25 +194,39 @@ func (t *Term) lead(ctx context.Context, work func(context.Context, *Term) error
 		close(t.returned)
 		stop()
 		t.watchers.Wait()
-		e.current.Store(nil)
+		t.election.current.Store(nil)
 		t.end(errs.Released)
 		released = t.lease.Release(ctx)
 	}
 	var err error
 	func() {
-		defer finish() // also if the work panics, or ends its goroutine
+		defer finish() // even if the work panics, or ends its goroutine
 		err = work(t.ctx, t)
 	}()
+	if lasted && err == nil {
+		return t.election.done(released)
+	}
+	return t.broken(ctx, err, lasted, time.Since(began))
+}
+
+// done returns the outcome of a term whose work has returned nil, and whose release has ended with that error.
+func (e *Election) done(released error) outcome {
+	if released != nil {
+		released = e.failed("lead", errs.Bare(released))
+	}
+	return outcome{over: true, done: true, err: released}
+}
+
+// broken returns the outcome of a term that took that long, and whose work has returned that error,
+// or had not returned when the term ended (lasted is false).
+func (t *Term) broken(ctx context.Context, err error, lasted bool, took time.Duration) outcome {
+	e := t.election
 	switch {
-	case lasted && err == nil && released != nil:
-		return outcome{over: true, done: true, err: e.failed("lead", errs.Bare(released))}
-	case lasted && err == nil:
-		return outcome{over: true, done: true}
 	case ctx.Err() != nil:
 		return outcome{over: true, err: e.ended(ctx, err)}
 	case errors.Is(context.Cause(t.ctx), errs.Closed):
 		return outcome{over: true, err: e.failed("lead", errs.Closed)}
-	case !lasted && time.Since(began) >= again:
+	case !lasted && took >= again:
 		return outcome{}
 	case !lasted:
 		return outcome{pause: pause(1)} // terms that all end at once would keep Redis busy

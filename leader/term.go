@@ -25,7 +25,7 @@ type Term struct {
 	end      context.CancelCauseFunc
 	since    int64         // by the server's clock, in microseconds
 	publish  string        // the command that publishes
-	most     time.Duration // how long it lasts at the most; 0: no bound
+	most     time.Duration // how long it lasts at most; 0: no bound
 
 	returned chan struct{}  // closed when the work has returned
 	watchers sync.WaitGroup // what runs beside the work
@@ -52,10 +52,8 @@ func (t *Term) Resign() {
 	}
 }
 
-// resign is Resign, for that reason.
 func (t *Term) resign(why string) { t.end(t.over(why)) }
 
-// over returns the error that ends the term for that reason.
 func (t *Term) over(why string) error {
 	return t.election.failed("lead", fmt.Errorf("%w: %s", errs.Resigned, why))
 }
@@ -110,10 +108,9 @@ func (t *Term) watch() {
 		t.mu.Lock()
 		alive := t.alive
 		t.mu.Unlock()
-		switch {
-		case !last.IsZero() && !now.Before(last):
+		if passed(last, now) {
 			t.resign(fmt.Sprintf("it has led for %v, its longest term", t.most.Round(time.Millisecond)))
-		case !alive.IsZero() && !now.Before(alive):
+		} else if passed(alive, now) {
 			t.resign("its work gave no sign of life")
 		}
 		timer.Reset(untilFirst(now, last, alive))
@@ -130,8 +127,11 @@ func (t *Term) watch() {
 	}
 }
 
-// untilFirst returns how long it is from now until the first of the times that are not zero, an hour
-// at the most.
+// passed reports whether a time has passed by now. The zero time never does.
+func passed(t, now time.Time) bool { return !t.IsZero() && !now.Before(t) }
+
+// untilFirst returns how long it is from now until the first of the times that are not zero, at most
+// an hour.
 func untilFirst(now time.Time, times ...time.Time) time.Duration {
 	first := time.Hour
 	for _, t := range times {
@@ -157,5 +157,4 @@ func (t *Term) overdue() {
 	}
 }
 
-// owner returns the id under which Redis knows the lead.
 func (t *Term) owner() string { return hold.Owner(t.lease.Owner()).String() }

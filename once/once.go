@@ -55,7 +55,7 @@ type Once struct {
 // Client. New does no I/O. If an argument is wrong, every call says so.
 func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options []Option) *Once {
 	o := &Once{engine: e, name: name, mapped: mapped, settings: newSettings(options)}
-	o.hold = o.leaseSettings(defaults)
+	o.hold = hold.NewSettings(defaults, o.lease)
 	if o.err = e.Broken(); o.err == nil {
 		o.err = keys.Check(mapped)
 	}
@@ -103,7 +103,6 @@ func (o *Once) forget(ctx context.Context, r *resource) error {
 	return err
 }
 
-// resource returns the work of a key.
 func (o *Once) resource(key string) (*resource, error) {
 	switch {
 	case o == nil:
@@ -126,7 +125,6 @@ func (o *Once) resource(key string) (*resource, error) {
 	}, nil
 }
 
-// fail adds to err the operation and the key.
 func (o *Once) fail(op, key string, err error) error {
 	name := key
 	if o != nil {

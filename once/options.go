@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -23,7 +22,6 @@ const (
 // Option configures a Once.
 type Option func(*settings)
 
-// settings are what the options of a Once set.
 type settings struct {
 	keep       time.Duration
 	keepErrors time.Duration // 0: errors are not kept
@@ -44,7 +42,6 @@ func newSettings(options []Option) settings {
 	return s
 }
 
-// check returns what is wrong with the settings, or nil.
 func (s *settings) check() error {
 	switch {
 	case s.keep < time.Millisecond:
@@ -107,9 +104,4 @@ func UseCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 // with ErrNotReplicated.
 func Lease(options ...lease.Option) Option {
 	return func(s *settings) { s.lease = append(s.lease, options...) }
-}
-
-// leaseSettings returns the settings of the hold on the work of one key.
-func (s *settings) leaseSettings(defaults []lease.Option) hold.Settings {
-	return hold.NewSettings(defaults, s.lease)
 }

@@ -34,7 +34,6 @@ type result struct {
 	data   string // the bytes of the Codec; if the work has failed, the text of its error
 }
 
-// field returns the field of the record that has it.
 func (r *result) field() string {
 	if r.failed {
 		return "error"

@@ -58,7 +58,7 @@ func tick(ctx context.Context, e *engine.Engine, name string, at time.Time, keep
 }
 
 // giveBack gives the tick back in the background, until no request can take it any more: its caller
-// was told that it has not won.
+// has not won.
 func giveBack(e *engine.Engine, key, owner string, notAfter int64, keep time.Duration) {
 	e.Settle(notAfter, min(keep, tickLimit)+2*conn.MaxWindow, func(ctx context.Context) (*conn.Call, error) {
 		call := &conn.Call{Script: untickScript, Keys: []string{key}, Args: []any{owner}, Cleanup: true}

@@ -91,10 +91,8 @@ func Token(ctx context.Context) int64 {
 
 type tokenKey struct{}
 
-// encode returns the bytes of a result.
 type encode func() ([]byte, error)
 
-// work is what a caller has to do.
 type work func(ctx context.Context) (encode, error)
 
 // run returns the result that was found, or nil if this caller was to do the work, or failed.
@@ -119,7 +117,6 @@ func (o *Once) run(ctx context.Context, key string, w work) (*result, error) {
 	return found, err
 }
 
-// call is one call of Value or Do.
 type call struct {
 	once     *Once
 	key      string
@@ -139,7 +136,7 @@ func (c *call) share(ctx context.Context) (*result, error) {
 		return answer.(*result), nil
 	}
 	c.lead, c.resource.busy = lead, lead.Busy
-	defer lead.Leave() // unless it tells an answer; also if the work panics
+	defer lead.Leave() // unless it tells an answer; even if the work panics
 	found, kept, err := c.ask(ctx)
 	if found != nil {
 		kept = found
@@ -272,8 +269,6 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:longestText], "")
 }
 
-// errNoWork is why a call without work cannot begin.
 var errNoWork = fmt.Errorf("the work is nil: %w", errs.BadArgument)
 
-// errNil is why a nil Once cannot be used.
 var errNil = fmt.Errorf("the Once is nil: %w", errs.BadArgument)

@@ -43,28 +43,32 @@ func (q *Quorum) beginOrMarkLost(ctx context.Context, seen []*seenAt, answers []
 // marker, it returns none, and all is true.
 func (q *Quorum) doubts(answers []answer) (doubtful []Member, all bool) {
 	without := 0
-	beginning := false
 	for i, a := range answers {
-		m := a.marker
-		switch {
-		case m.since == foundEmpty:
+		if a.marker.since == foundEmpty {
 			without++
-			doubtful = append(doubtful, q.members[i])
-		case m.asked && m.age < 0 && !m.beganOn(q.set):
-			// The server's clock was set back, so its time would begin only when the clock is there
-			// again.
+		}
+		if a.marker.since == foundEmpty || q.setBack(a.marker) {
 			doubtful = append(doubtful, q.members[i])
 		}
-		beginning = beginning || m.since == quorumBegan && m.age >= 0 && m.age < beginLimit
 	}
 	switch {
 	case without == len(q.members):
 		return nil, true
-	case beginning:
+	case slices.ContainsFunc(answers, answer.beginning):
 		return nil, false // other callers may be about to mark the rest as new
 	default:
 		return doubtful, false
 	}
+}
+
+// setBack reports whether the clock of the marker's server was set back, so that the marker's time
+// would begin only when the clock is there again.
+func (q *Quorum) setBack(m marker) bool { return m.asked && m.age < 0 && !m.beganOn(q.set) }
+
+// beginning reports whether a quorum, of whichever servers, has just begun with the member.
+func (a answer) beginning() bool {
+	m := a.marker
+	return m.since == quorumBegan && m.age >= 0 && m.age < beginLimit
 }
 
 // begin marks all servers as new. They have answered one after another, so it first asks all of them

@@ -11,7 +11,7 @@ const (
 	// longestTry is the longest that a round waits for a server. If leases are short it waits less:
 	// a tenth of the longest lease.
 	longestTry = 500 * time.Millisecond
-	// grace is how long, at the least, a round still waits for the rest when it is decided. A
+	// grace is how long at least a round still waits for the rest when it is decided. A
 	// healthy server has answered by then, and each additional member that is held can make up for
 	// one that is lost later.
 	grace = 10 * time.Millisecond
@@ -52,7 +52,6 @@ func each[A, B any](ctx context.Context, of []A, patience time.Duration, do func
 // allOf is the enough of an each that needs the result of everyone.
 func allOf[B any]([]B) bool { return false }
 
-// count returns how many of the things are so.
 func count[T any](things []T, so func(T) bool) (n int) {
 	for _, t := range things {
 		if so(t) {

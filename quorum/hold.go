@@ -19,7 +19,7 @@ import (
 )
 
 // majorityHold is a lock on a majority of servers, and the leases that share it: the first, and those that
-// re-entered. Each member is renewed by itself, and ends by its own deadline. The hold ends with
+// re-entered. Each member is renewed alone, and ends by its own deadline. The hold ends with
 // the member without which there is no majority.
 type majorityHold struct {
 	quorum  *Quorum
@@ -76,25 +76,18 @@ func (h *majorityHold) parts() []*hold.Lease {
 
 // endWithoutMajority ends the hold if fewer than a majority of its members are still held.
 func (h *majorityHold) endWithoutMajority() {
-	left, closed, tooLong, expired := 0, 0, 0, 0
-	for _, m := range h.members {
-		switch err := m.Err(); {
-		case err == nil:
-			left++
-		case errors.Is(err, errs.Closed):
-			closed++
-		case errors.Is(err, errs.MaxHold):
-			tooLong++
-		case errors.Is(err, errs.Expired):
-			expired++
-		}
+	ends := make([]error, len(h.members))
+	for i, m := range h.members {
+		ends[i] = m.Err()
 	}
-	majority := h.quorum.majority()
+	ended := func(how error) int { return count(ends, func(err error) bool { return errors.Is(err, how) }) }
+	left, majority := ended(nil), h.quorum.majority()
 	if left >= majority {
 		return
 	}
 	// What this process has ended itself is the cause only if that alone cost the majority.
 	cause := errs.Lost
+	closed, tooLong := ended(errs.Closed), ended(errs.MaxHold)
 	switch all := len(h.members); {
 	case all-closed < majority:
 		cause = errs.Closed
@@ -102,7 +95,7 @@ func (h *majorityHold) endWithoutMajority() {
 		cause = errs.MaxHold
 	case all-closed-tooLong < majority:
 		cause = errs.Closed
-	case left+expired >= majority:
+	case left+ended(errs.Expired) >= majority:
 		cause = errs.Expired
 	}
 	h.lose(fmt.Errorf("%d of %d left: %w", left, len(h.quorum.members), h.endOf(cause)))

@@ -25,7 +25,6 @@ type Lease struct {
 // none is the lease that a failed Lock returns. A nil or zero Lease does what its methods do.
 var none *lease.Lease
 
-// absent reports whether l is nil or the zero Lease.
 func (l *Lease) absent() bool { return l == nil || l.hold == nil }
 
 // Name returns the name of the Quorum.
@@ -100,7 +99,7 @@ func (l *Lease) Deadline() time.Time {
 // majority of the servers is free, so that another caller can be granted the lock. The rest are
 // released in the background.
 //
-// Release goes on when ctx is cancelled. It waits for each server for half a second at the most,
+// Release goes on when ctx is cancelled. It waits for each server for at most half a second,
 // and then leaves that server to the background. If the lease was released before, Release does
 // nothing and returns ErrReleased. If the lease was lost, it returns ErrLost; if MaxHold or Close
 // ended the lease, ErrMaxHold or ErrClosed. Otherwise it returns the errors of the servers that

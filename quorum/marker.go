@@ -29,7 +29,7 @@ const (
 // marker is what a server's marker says. The zero marker stands for a server that was not asked.
 type marker struct {
 	asked bool
-	text  string // as it stands on the server
+	text  string // as the server has it
 	since origin
 	age   time.Duration // since it was written: see engine.Aging; negative if the server's clock was set back
 	set   string        // the set of servers for which it was written

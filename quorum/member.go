@@ -35,6 +35,15 @@ type seenAt struct {
 	marker string
 }
 
+// unseen returns the members, where no marker was seen yet.
+func (q *Quorum) unseen() []*seenAt {
+	seen := make([]*seenAt, len(q.members))
+	for i, m := range q.members {
+		seen[i] = &seenAt{member: m}
+	}
+	return seen
+}
+
 // ask asks a member for its lock, and then for its marker. The order matters: a server that lost
 // its data between the two has lost the marker as well, and has no other that counts, unless the
 // quorum has begun since the round began.
@@ -44,14 +53,13 @@ func (q *Quorum) ask(ctx context.Context, at *seenAt, began time.Time) (a answer
 		return a
 	}
 	var err error
-	if a.marker, err = at.member.mark(ctx, marking{write: foundEmpty, set: q.set}); err != nil && a.err == nil {
-		a.err = err
-	}
-	if a.lease != nil && time.Until(a.lease.Deadline()) > q.longest {
-		a.err = fmt.Errorf("a lease longer than %v, the longest there is to be: %w", q.longest, errs.BadArgument)
-	}
+	a.marker, err = at.member.mark(ctx, marking{write: foundEmpty, set: q.set})
 	switch {
+	case a.lease != nil && time.Until(a.lease.Deadline()) > q.longest:
+		a.err = fmt.Errorf("a lease longer than %v, the longest there is to be: %w", q.longest, errs.BadArgument)
 	case a.err != nil:
+	case err != nil:
+		a.err = err
 	case !q.trusts(a.marker):
 		a.err = errQuarantine
 	case a.marker.text != at.marker && a.marker.age-time.Since(began) < beginLimit:
@@ -63,7 +71,6 @@ func (q *Quorum) ask(ctx context.Context, at *seenAt, began time.Time) (a answer
 // errQuarantine is why a server that answers does not count.
 var errQuarantine = errors.New("the server has lost its data, and does not count until the longest lease is over")
 
-// counts reports whether the member's grant counts.
 func (a answer) counts() bool { return a.lease != nil && a.err == nil }
 
 // early reports whether the member's grant would count if it was certain that its marker is older than the

@@ -57,10 +57,8 @@ func New(name string, members []Member, longest time.Duration) *Quorum {
 	return q
 }
 
-// errNoServers is why a Quorum without servers cannot be used.
 var errNoServers = fmt.Errorf("no servers were given: %w", errs.BadArgument)
 
-// usable returns nil, or why q cannot be used.
 func (q *Quorum) usable() error {
 	if q == nil || q.err == nil && len(q.members) == 0 {
 		return errNoServers
@@ -71,15 +69,14 @@ func (q *Quorum) usable() error {
 // Name returns the name that the lock was made with.
 func (q *Quorum) Name() string { return engine.Made(q).name }
 
-// majority returns how many servers must grant.
 func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
 
 // Lock waits until a majority of the servers have granted the lock, and returns the Lease, which
 // the caller must release. A context made by Lease.Context re-enters, without asking a
 // server.
 //
-// Lock asks all servers at once, and waits for each for half a second at the most. If that is no
-// grant, it gives back what it has taken, and asks again after a random time, 250 ms at the most,
+// Lock asks all servers at once, and waits for each for at most half a second. If that is no
+// grant, it gives back what it has taken, and asks again after a random time, at most 250 ms,
 // as long as ctx allows. If ctx ends, the error matches ctx's error. It also matches ErrBusy if
 // another was found to hold the lock, or ErrNoQuorum if no majority could be asked. If an error
 // that asking again does not mend keeps a majority from granting, Lock returns it at once. What

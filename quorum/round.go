@@ -106,13 +106,11 @@ func (q *Quorum) grant(ctx context.Context, answers []answer) (*majorityHold, er
 	return h, nil
 }
 
-// heldAt is a member and the lease on it.
 type heldAt struct {
 	member Member
 	lease  *lease.Lease
 }
 
-// refusal returns why the answers are no grant.
 func (q *Quorum) refusal(answers []answer) error {
 	grants, busy := 0, 0
 	var finals []error

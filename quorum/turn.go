@@ -4,6 +4,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -65,6 +66,18 @@ func (t *turn) mine(ctx context.Context) bool {
 		t.ahead, t.pause = ahead, 0
 	}
 	return ahead == 0
+}
+
+// refused takes in the error of a round that is no grant. It returns that error, or last, the one
+// before, if ctx has cut the round short: such a round says nothing.
+func (t *turn) refused(ctx context.Context, last, err error) error {
+	if !errors.Is(err, errs.Busy) {
+		t.yield()
+	}
+	if last == nil || ctx.Err() == nil {
+		return err
+	}
+	return last
 }
 
 // yield lets all the others come first. A caller that could not have the lock though nobody holds it, as it is

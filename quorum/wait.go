@@ -10,19 +10,12 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// rounds asks in rounds until a majority grants the lock.
 func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*majorityHold, error) {
-	started := time.Now()
-	seen := make([]*seenAt, len(q.members))
-	for i, m := range q.members {
-		seen[i] = &seenAt{member: m}
-	}
+	started, seen, turn := time.Now(), q.unseen(), q.turn()
 	var last error
-	turn := q.turn()
 	if wait {
 		defer turn.over()
 	}
@@ -30,28 +23,18 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 		if err := ctx.Err(); err != nil {
 			return nil, because(err, last)
 		}
-		if !mayAsk {
-			_ = engine.Sleep(ctx, random(turn.next()))
-			a.Waited = time.Since(started)
-			continue
-		}
-		a.Attempts++
-		h, err := q.round(ctx, seen)
-		switch {
-		case err == nil:
-			return h, nil
-		case errors.Is(err, errBegun):
-			continue
-		case !wait || final(err):
-			if end := ctx.Err(); end != nil {
-				err = because(end, err)
+		if mayAsk {
+			a.Attempts++
+			h, err := q.round(ctx, seen)
+			switch {
+			case errors.Is(err, errBegun):
+				continue // at once: the next round counts
+			case err == nil:
+				return h, nil
+			case !wait || final(err):
+				return nil, ended(ctx, err)
 			}
-			return nil, err
-		case last == nil || ctx.Err() == nil:
-			last = err // a round that ctx cut short says nothing
-		}
-		if !errors.Is(err, errs.Busy) {
-			turn.yield()
+			last = turn.refused(ctx, last, err)
 		}
 		// The pause is random, so that of several callers that each took a part of the servers,
 		// every one is alone at some time.
@@ -68,6 +51,14 @@ const (
 
 // random returns at least half of d, and less than d.
 func random(d time.Duration) time.Duration { return d/2 + rand.N(d/2) }
+
+// ended returns the error of the last round, and that ctx has ended if it has.
+func ended(ctx context.Context, err error) error {
+	if end := ctx.Err(); end != nil {
+		return because(end, err)
+	}
+	return err
+}
 
 // because explains the end of a wait by the last refusal.
 func because(end, last error) error {

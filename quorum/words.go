@@ -29,7 +29,6 @@ func (q *Quorum) words(a answer) string {
 	return errs.Plain(errs.Bare(a.err))
 }
 
-// servers says in a few words what each server answered.
 func (q *Quorum) servers(answers []answer) string {
 	all := make([]string, len(answers))
 	for i, a := range answers {

@@ -91,13 +91,8 @@ func (m *Mutex) request() hold.Request {
 // lock returns the lock. If m is nil or the zero Mutex, it is one that cannot be used, and says so.
 func (m *Mutex) lock() *resource {
 	if m == nil || m.settings == nil {
-		return unmade()
+		r := newResource(nil, "", "", new(hold.Settings))
+		return &r
 	}
 	return &m.resource
-}
-
-// unmade returns a lock that no Client has made.
-func unmade() *resource {
-	r := newResource(nil, "", "", new(hold.Settings))
-	return &r
 }

@@ -147,7 +147,6 @@ type outrun struct {
 	outcomes []error
 }
 
-// run runs copies of the calls.
 func (o *outrun) run(ctx context.Context, m *Manager, calls []*call.Call) {
 	o.calls, o.outcomes = make([]call.Call, len(calls)), make([]error, len(calls))
 	only := make([]int, len(calls))

@@ -31,7 +31,7 @@
 //
 // # One Run
 //
-// Run sends the call until it is answered. It retries what passes by itself (a lost connection,
+// Run sends the call until it is answered. It retries what passes (a lost connection,
 // LOADING, a failover, a slot on the move) until the caller's context ends. That is safe because
 // every script is safe to run twice. Any other error is returned at once, with its sentinel. What
 // comes after a sending:

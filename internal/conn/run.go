@@ -92,24 +92,11 @@ const answered time.Duration = -1
 // try sends one request. It returns how long to wait before the next one, or answered, or an
 // error that ends the call.
 func (t *attempt) try(ctx context.Context) (time.Duration, error) {
-	n := t.detour
-	t.detour = nil
-	asking := n != nil
-	if n == nil {
-		var err error
-		if n, err = t.m.servers.Node(ctx, t.call.Keys[0]); err != nil {
-			return t.failed(ctx, nil, fault.Unsent{Err: err})
-		}
+	n, asking, err := t.target(ctx)
+	if err != nil {
+		return t.failed(ctx, nil, fault.Unsent{Err: err})
 	}
-	t.quiet = t.quiet || t.m.hush(t.call.Script)
-	next := server.Sending{Call: t.call, Manner: server.Manner{Full: t.full, Fewer: t.fewer, Asking: asking, Quiet: t.quiet}}
-	if t.call.Script.InBundle() != nil {
-		next.Slot = t.m.Slot(t.call.Keys[0])
-	}
-	if t.m.servers.Follows() && !asking {
-		next.Elsewhere = elsewhere(t.m.servers, n, t.call.Keys[0])
-	}
-	o := n.Send(ctx, next)
+	o := n.Send(ctx, t.sending(n, asking))
 	if o.Left {
 		if ctx.Err() != nil {
 			t.silent = true
@@ -124,6 +111,29 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	t.accepted()
 	n.Tell(ctx, t.call, o.Messages)
 	return t.replied(asking), nil
+}
+
+// target returns the server for the next request: the one that an ASK has named (asking), or else the
+// one that has the key.
+func (t *attempt) target(ctx context.Context) (n *server.Node, asking bool, err error) {
+	if n, t.detour = t.detour, nil; n != nil {
+		return n, true, nil
+	}
+	n, err = t.m.servers.Node(ctx, t.call.Keys[0])
+	return n, false, err
+}
+
+// sending returns the next request to that server.
+func (t *attempt) sending(n *server.Node, asking bool) server.Sending {
+	t.quiet = t.quiet || t.m.hush(t.call.Script)
+	next := server.Sending{Call: t.call, Manner: server.Manner{Full: t.full, Fewer: t.fewer, Asking: asking, Quiet: t.quiet}}
+	if t.call.Script.InBundle() != nil {
+		next.Slot = t.m.Slot(t.call.Keys[0])
+	}
+	if t.m.servers.Follows() && !asking {
+		next.Elsewhere = elsewhere(t.m.servers, n, t.call.Keys[0])
+	}
+	return next
 }
 
 // elsewhere returns what reports whether another server has the key now. It is a function of its own so that an
@@ -151,11 +161,7 @@ func (t *attempt) replied(asking bool) time.Duration {
 
 // failed decides what to do about a failure.
 func (t *attempt) failed(ctx context.Context, n *server.Node, err error) (time.Duration, error) {
-	verdict := fault.Judge(err)
-	if t.most = 0; verdict == fault.Final && t.call.Cleanup && fault.CleanUpOutlasts(err) {
-		verdict, t.most = fault.Again, mendBackoff
-	}
-	t.silent = verdict == fault.Again && mayBeSilent(err)
+	verdict := t.judge(err)
 	if fault.Ended(ctx) {
 		pause(ctx, t.m.life(t.call), maxBackoff) // its timer may be a moment late: nothing is sent until then
 	}
@@ -178,6 +184,16 @@ func (t *attempt) failed(ctx context.Context, n *server.Node, err error) (time.D
 	default:
 		return 0, fault.Typed(err, t.text())
 	}
+}
+
+// judge returns the verdict on a failure. A clean-up goes on after what an operator can mend.
+func (t *attempt) judge(err error) fault.Verdict {
+	verdict := fault.Judge(err)
+	if t.most = 0; verdict == fault.Final && t.call.Cleanup && fault.CleanUpOutlasts(err) {
+		verdict, t.most = fault.Again, mendBackoff
+	}
+	t.silent = verdict == fault.Again && mayBeSilent(err)
+	return verdict
 }
 
 // mayBeSilent reports whether an error may mean that the server did not answer the request: it did
@@ -244,7 +260,7 @@ func (t *attempt) backoff() time.Duration {
 // to it.
 //
 // A deadline that passed while Redis could not be reached also matches errs.Unavailable. A
-// caller that left before its deadline is not told that: Redis is not why it left.
+// caller that left before its deadline does not get that: Redis is not why it left.
 func (t *attempt) because(end error) error {
 	if t.silent {
 		end = fault.Unavailable(end)

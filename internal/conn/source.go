@@ -61,5 +61,5 @@ func (m *Manager) Forgets() bool { return m.servers.Forgets() }
 
 // Address returns the address of the Redis that the Manager serves, taken from the options of
 // the client that it was made from. It is the same in every process with the same
-// configuration. Servers behind Sentinels cannot be told apart by it.
+// configuration. Servers behind Sentinels look the same by it.
 func (m *Manager) Address() string { return m.servers.Address }

@@ -20,7 +20,6 @@ type sweeper struct {
 	stopped bool
 }
 
-// start begins, unless the sweeper has begun already.
 func (s *sweeper) start() { s.once.Do(s.begin) }
 
 func (s *sweeper) begin() {
@@ -31,7 +30,6 @@ func (s *sweeper) begin() {
 	}
 }
 
-// run sweeps once.
 func (s *sweeper) run() {
 	s.mu.Lock()
 	if s.stopped {

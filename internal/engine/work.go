@@ -61,7 +61,7 @@ func (w *work) close() { w.state.Or(noCalls) }
 // left returns how much there is.
 func (w *work) left() int64 { return w.state.Load() & countsWork }
 
-// windUp waits until nothing is left, for least, and then on until ctx ends, for most at the most. After that it
+// windUp waits until nothing is left, for least, and then on until ctx ends, for at most most. After that it
 // lets nothing more begin.
 func (w *work) windUp(ctx context.Context, least, most time.Duration) {
 	defer w.state.Or(nothing)
@@ -83,8 +83,8 @@ func (w *work) over(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// wait waits, after windUp, until nothing is left, but no longer than that time. A call that is in
-// the user's own code by then, as in a tracer that blocks, is left behind.
+// wait waits until nothing is left, but no longer than that time. A call that is in the user's own
+// code by then, as in a tracer that blocks, is left behind.
 func (w *work) wait(until time.Time) {
 	w.over(context.Background(), time.Until(until))
 }

@@ -2,6 +2,8 @@
 
 package inspect
 
+import "strings"
+
 // Matches reports whether text matches a pattern of Redis: * any bytes, ? one byte, [a-z] one of a set,
 // [^a-z] one that is not in it, and a backslash before what stands for itself.
 func Matches(pattern, text string) bool {
@@ -47,26 +49,23 @@ func one(pattern string, c byte) (rest string, ok bool) {
 // inSet reports whether c is in the set with which a pattern goes on after its [, and returns the pattern
 // behind that set. A set without its ] goes to the end of the pattern.
 func inSet(pattern string, c byte) (in bool, rest string) {
-	not := len(pattern) > 0 && pattern[0] == '^'
-	if not {
-		pattern = pattern[1:]
+	rest, not := strings.CutPrefix(pattern, "^")
+	for rest != "" && rest[0] != ']' {
+		var low, high byte
+		low, high, rest = span(rest)
+		in = in || low <= c && c <= high
 	}
-	for len(pattern) > 0 && pattern[0] != ']' {
-		switch {
-		case pattern[0] == '\\' && len(pattern) > 1:
-			in = in || pattern[1] == c
-			pattern = pattern[2:]
-		case len(pattern) > 2 && pattern[1] == '-':
-			low, high := min(pattern[0], pattern[2]), max(pattern[0], pattern[2])
-			in = in || low <= c && c <= high
-			pattern = pattern[3:]
-		default:
-			in = in || pattern[0] == c
-			pattern = pattern[1:]
-		}
+	return in != not, strings.TrimPrefix(rest, "]")
+}
+
+// span returns the bytes from low to high with which a set goes on, and the set behind them.
+func span(set string) (low, high byte, rest string) {
+	switch {
+	case set[0] == '\\' && len(set) > 1:
+		return set[1], set[1], set[2:]
+	case len(set) > 2 && set[1] == '-':
+		return min(set[0], set[2]), max(set[0], set[2]), set[3:]
+	default:
+		return set[0], set[0], set[1:]
 	}
-	if pattern != "" {
-		pattern = pattern[1:]
-	}
-	return in != not, pattern
 }

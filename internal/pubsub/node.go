@@ -74,9 +74,7 @@ func (n *node) release(ch *channel) {
 
 // run connects and serves until the connection fails or is no longer needed, and then gives the
 // channels back to the router.
-func (n *node) run() {
-	n.fail(n.serve())
-}
+func (n *node) run() { n.fail(n.serve()) }
 
 func (n *node) serve() error {
 	s := n.service

@@ -18,7 +18,7 @@ var (
 	errNoRedial = errors.New("connection is not replaced in place")
 )
 
-// wire is a redis.PubSub with two differences. It never reconnects by itself: once it is open,
+// wire is a redis.PubSub with two differences. It never reconnects of its own accord: once it is open,
 // it refuses to dial. And when its context ends, its network connection is closed underneath,
 // which ends every call at once, whatever the server does; go-redis's Close would first wait
 // for the call in progress.

@@ -33,6 +33,16 @@ type labels struct {
 	errorType string
 }
 
+// labels, with and ended return the labels of a measurement of that kind: no others; with an outcome;
+// with the reason for the end of a hold, or of a waiter's sleep.
+func (k Kind) labels() labels { return labels{kind: k.Name, group: k.Group} }
+func (k Kind) with(outcome Outcome) labels {
+	return labels{kind: k.Name, group: k.Group, outcome: outcome}
+}
+func (k Kind) ended(reason string) labels {
+	return labels{kind: k.Name, group: k.Group, reason: reason}
+}
+
 // options is an attribute set in the form that the instruments take. The slices are kept whole,
 // because a variadic call through an interface would allocate them each time.
 type options struct {

@@ -116,28 +116,57 @@ func newMetrics(meter metric.Meter, group func(name string) string, at server) (
 	return m, nil
 }
 
+// meters returns the instruments; nil if nothing is to be recorded.
+func (t *Telemetry) meters() *metrics {
+	if t == nil {
+		return nil
+	}
+	return t.metrics
+}
+
+// adder is a counter.
+type adder interface {
+	Add(ctx context.Context, n int64, options ...metric.AddOption)
+}
+
+// recorder is a histogram of such values.
+type recorder[N int64 | float64] interface {
+	Record(ctx context.Context, value N, options ...metric.RecordOption)
+}
+
+// add adds n to a counter. It and record survive a provider that panics.
+func (m *metrics) add(c adder, l labels, n int64) {
+	defer survive()
+	c.Add(context.Background(), n, m.options.get(l).add...)
+}
+
+// record records a value.
+func record[N int64 | float64](ctx context.Context, m *metrics, h recorder[N], l labels, value N) {
+	defer survive()
+	h.Record(ctx, value, m.options.get(l).record...)
+}
+
 // introduceHolds sets the counters of that kind's holds to 0 before there is anything to count:
 // an alarm on the first loss needs a series from which to rise.
 func (m *metrics) introduceHolds(kind Kind) {
-	ctx := context.Background()
-	if m.options.has(labels{kind: kind.Name, group: kind.Group, reason: LostServer}) {
+	if m.options.has(kind.ended(LostServer)) {
 		return
 	}
 	for _, reason := range lostReasons {
-		m.lost.Add(ctx, 0, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
+		m.add(m.lost, kind.ended(reason), 0)
 	}
 	for _, end := range renewalEnds {
-		m.renewals.Add(ctx, 0, m.options.get(labels{kind: kind.Name, group: kind.Group, outcome: end}).add...)
+		m.add(m.renewals, kind.with(end), 0)
 	}
 }
 
 // introduceWaits does the same for the counter of that kind's waiters.
 func (m *metrics) introduceWaits(kind Kind) {
-	if m.options.has(labels{kind: kind.Name, group: kind.Group, reason: WokenTurn}) {
+	if m.options.has(kind.ended(WokenTurn)) {
 		return
 	}
 	for _, reason := range wokenReasons {
-		m.wakeups.Add(context.Background(), 0, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
+		m.add(m.wakeups, kind.ended(reason), 0)
 	}
 }
 
@@ -145,139 +174,107 @@ func (m *metrics) acquired(ctx context.Context, kind Kind, o Acquired, took time
 	if m == nil {
 		return
 	}
-	defer survive()
-	l := labels{kind: kind.Name, group: kind.Group, outcome: o.Outcome, reentrant: o.Reentrant}
+	l := kind.with(o.Outcome)
+	l.reentrant = o.Reentrant
 	if o.Outcome.failure() {
 		l.errorType = errorType(o.Err)
 	}
-	m.acquire.Record(ctx, took.Seconds(), m.options.get(l).record...)
+	record(ctx, m, m.acquire, l, took.Seconds())
 }
 
 func (m *metrics) held(ctx context.Context, kind Kind, outcome Outcome, held time.Duration, err error) {
 	if m == nil {
 		return
 	}
-	defer survive()
-	l := labels{kind: kind.Name, group: kind.Group, outcome: outcome}
+	l := kind.with(outcome)
 	if outcome.failure() {
 		l.errorType = errorType(err)
 	}
-	m.hold.Record(ctx, held.Seconds(), m.options.get(l).record...)
+	record(ctx, m, m.hold, l, held.Seconds())
 }
 
 // Active counts holds of that kind that began (+1) or ended (-1) in this process. A nested
 // acquisition does not count.
 func (t *Telemetry) Active(kind Kind, delta int64) {
-	if t == nil || t.metrics == nil {
-		return
+	if m := t.meters(); m != nil {
+		m.introduceHolds(kind)
+		m.add(m.active, kind.labels(), delta)
 	}
-	defer survive()
-	m := t.metrics
-	m.introduceHolds(kind)
-	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // Permits counts permits that this process holds from now on (delta above 0), or no longer.
 func (t *Telemetry) Permits(kind Kind, delta int64) {
-	if t == nil || t.metrics == nil || delta == 0 {
-		return
+	if m := t.meters(); m != nil && delta != 0 {
+		m.add(m.permits, kind.labels(), delta)
 	}
-	defer survive()
-	m := t.metrics
-	m.permits.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // Waiters counts callers that began (+1) or stopped (-1) waiting behind another holder. A
 // caller that is granted the lock at its first try never waits.
 func (t *Telemetry) Waiters(kind Kind, delta int64) {
-	if t == nil || t.metrics == nil {
-		return
+	if m := t.meters(); m != nil {
+		m.introduceWaits(kind)
+		m.add(m.waiting, kind.labels(), delta)
 	}
-	defer survive()
-	m := t.metrics
-	m.introduceWaits(kind)
-	m.waiting.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // Renewed counts n renewals of that kind with the same outcome: OutcomeRenewed, OutcomeGone or
 // OutcomeFailed.
 func (t *Telemetry) Renewed(kind Kind, outcome Outcome, n int64) {
-	if t == nil || t.metrics == nil || n <= 0 {
-		return
+	if m := t.meters(); m != nil && n > 0 {
+		m.add(m.renewals, kind.with(outcome), n)
 	}
-	defer survive()
-	m := t.metrics
-	m.renewals.Add(context.Background(), n, m.options.get(labels{kind: kind.Name, group: kind.Group, outcome: outcome}).add...)
 }
 
 // RenewalBatch records one batch of n renewals, of any kinds, sent to one server. d is the time
 // from its sending to its last reply, or to giving it up.
 func (t *Telemetry) RenewalBatch(d time.Duration, n int) {
-	if t == nil || t.metrics == nil {
-		return
+	if m := t.meters(); m != nil {
+		record(context.Background(), m, m.renewal, labels{}, d.Seconds())
+		record(context.Background(), m, m.batchSize, labels{}, int64(n))
 	}
-	defer survive()
-	o := t.metrics.options.get(labels{})
-	t.metrics.renewal.Record(context.Background(), d.Seconds(), o.record...)
-	t.metrics.batchSize.Record(context.Background(), int64(n), o.record...)
 }
 
 // RenewalBacklog records that n renewals wait for a server while a batch is sent to it.
 func (t *Telemetry) RenewalBacklog(n int) {
-	if t == nil || t.metrics == nil {
-		return
+	if m := t.meters(); m != nil {
+		record(context.Background(), m, m.backlog, labels{}, int64(n))
 	}
-	defer survive()
-	t.metrics.backlog.Record(context.Background(), int64(n), t.metrics.options.get(labels{}).record...)
 }
 
 // Lost counts n holds that ended without being released. reason is one of LostServer,
 // LostDeadline, LostClosed, LostMaxHold and LostMember.
 func (t *Telemetry) Lost(kind Kind, reason string, n int64) {
-	if t == nil || t.metrics == nil {
-		return
+	if m := t.meters(); m != nil {
+		m.add(m.lost, kind.ended(reason), n)
 	}
-	defer survive()
-	m := t.metrics
-	m.lost.Add(context.Background(), n, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 }
 
 // Expired records a hold of fixed leases that ended as agreed. held is how long it lasted.
 func (t *Telemetry) Expired(kind Kind, held time.Duration) {
-	if t == nil {
-		return
-	}
-	t.metrics.held(context.Background(), kind, OutcomeExpired, held, nil)
+	t.meters().held(context.Background(), kind, OutcomeExpired, held, nil)
 }
 
 // Woken counts one wake-up of a waiter. reason is one of WokenMessage, WokenTimer and
 // WokenTurn.
 func (t *Telemetry) Woken(kind Kind, reason string) {
-	if t == nil || t.metrics == nil {
-		return
+	if m := t.meters(); m != nil {
+		m.add(m.wakeups, kind.ended(reason), 1)
 	}
-	defer survive()
-	m := t.metrics
-	m.wakeups.Add(context.Background(), 1, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 }
 
 // Reconnected counts a subscription connection that failed and was restored.
 func (t *Telemetry) Reconnected() {
-	if t == nil || t.metrics == nil {
-		return
+	if m := t.meters(); m != nil {
+		m.add(m.reconnects, labels{}, 1)
 	}
-	defer survive()
-	t.metrics.reconnects.Add(context.Background(), 1, t.metrics.options.get(labels{}).add...)
 }
 
 // LongHeld counts a lock of that kind that a monitor found held for too long.
 func (t *Telemetry) LongHeld(kind Kind) {
-	if t == nil || t.metrics == nil {
-		return
+	if m := t.meters(); m != nil {
+		m.add(m.longHeld, kind.labels(), 1)
 	}
-	defer survive()
-	m := t.metrics
-	m.longHeld.Add(context.Background(), 1, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // builder makes instruments and collects the errors, so that New can return all of them.

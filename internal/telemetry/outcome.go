@@ -23,7 +23,7 @@ const (
 	OutcomeClosed                       // acquire, release: the Client was closed first
 	OutcomeReleased                     // release: released, or one nested lease fewer
 	OutcomeRepeated                     // release: this lease was released before; nothing was sent
-	OutcomeLost                         // acquire, release: the lease had already ended by itself
+	OutcomeLost                         // acquire, release: the lease had already ended
 	OutcomeExpired                      // release: the fixed lease had ended as agreed; hold: it ended so
 	OutcomeRenewed                      // renewal: the server moved the expiry
 	OutcomeGone                         // renewal: the server no longer knows the hold
@@ -94,7 +94,7 @@ func OutcomeOf(err error, success Outcome) Outcome {
 		return OutcomeClosed
 	case errors.Is(err, context.Canceled):
 		return OutcomeCancelled
-	case errors.Is(err, errs.Busy) && !errors.Is(err, errs.Unavailable):
+	case errors.Is(err, errs.Busy):
 		return outcomeOfBusy(err)
 	default:
 		return OutcomeError
@@ -103,8 +103,12 @@ func OutcomeOf(err error, success Outcome) Outcome {
 
 // outcomeOfBusy returns the outcome of a try, or of a wait, that found another holder.
 func outcomeOfBusy(err error) Outcome {
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, errs.Unavailable):
+		return OutcomeError
+	case errors.Is(err, context.DeadlineExceeded):
 		return OutcomeTimeout
+	default:
+		return OutcomeBusy
 	}
-	return OutcomeBusy
 }

@@ -50,7 +50,7 @@ else
 end
 local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
 if type(expiry) == 'table' then
-  -- A record must never stand without an expiry, whichever commands are refused.
+  -- A record must never be left without an expiry, whichever commands are refused.
   if type(redis.pcall('HDEL', KEYS[1], ARGV[2], 'token', 'payload')) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
   end

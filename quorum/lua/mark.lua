@@ -1,5 +1,5 @@
 -- Returns this server's marker, which shows whether the server is known to have kept its data. It
--- writes a marker if it is told to.
+-- writes a marker if ARGV[2] says so.
 --
 -- KEYS[1] the marker: "empty:<time>:<set>", "new:<time>:<set>" or "lost:<time>:<set>". The time is
 --         by the server's clock, in microseconds. A marker of an earlier version has no set

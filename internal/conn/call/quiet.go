@@ -12,14 +12,11 @@
 package call
 
 import (
-	_ "embed"
+	"regexp"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/conn/fault"
 )
-
-//go:embed lua/quiet.lua
-var quietSource string
 
 // What Lua files call to tell others, and what they call instead in a quiet form. A server may take
 // any mention for the command.
@@ -36,7 +33,7 @@ func (s *Script) quietForm(body string) *Script {
 	}
 	body = strings.ReplaceAll(uncommented(body), publishes, postpones)
 	q := &Script{name: s.name, traits: s.traits | Mixed} // messages are texts
-	q.source = uncommented(quietSource) + "return noted((function()\n" + body + "\nend)())\n"
+	q.source = uncommented(lua("quiet")) + "return noted((function()\n" + body + "\nend)())\n"
 	q.sha = digest(q.source)
 	return q
 }
@@ -49,29 +46,17 @@ func (s *Script) Quiet() string {
 	return s.quiet.source
 }
 
+// lexeme is a text of Lua in its quotes, or a comment.
+var lexeme = regexp.MustCompile(`(?s)'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|--[^\n]*`)
+
 // uncommented returns a script without its comments. The lines stay, and so do their numbers.
 func uncommented(source string) string {
-	var b strings.Builder
-	quote := byte(0) // the quote that ends the text in which i is; 0 outside of texts
-	for i := 0; i < len(source); i++ {
-		switch c := source[i]; {
-		case quote != 0 && c == '\\':
-			b.WriteByte(c)
-			i++
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote = c
-		case quote == 0 && strings.HasPrefix(source[i:], "--"):
-			for i < len(source) && source[i] != '\n' {
-				i++
-			}
+	return lexeme.ReplaceAllStringFunc(source, func(found string) string {
+		if strings.HasPrefix(found, "--") {
+			return ""
 		}
-		if i < len(source) {
-			b.WriteByte(source[i])
-		}
-	}
-	return b.String()
+		return found
+	})
 }
 
 // refusesScript is what Alibaba's errors begin with if it refuses a script unread. Only behind it

@@ -21,7 +21,7 @@ import (
 // of client that a wire uses.
 //
 // A new connection is made with the newest credentials. On an existing connection, the server
-// is told the newest credentials before the next request. If the server refuses them, the
+// gets the newest credentials before the next request. If the server refuses them, the
 // connection goes on with the old ones.
 type Feed struct {
 	provider auth.StreamingCredentialsProvider
@@ -110,7 +110,7 @@ func (f *Feed) take(unsubscribe auth.UnsubscribeFunc) {
 }
 
 // first records the credentials that came with the subscription, unless the listener has been
-// told others meanwhile.
+// given others meanwhile.
 func (f *Feed) first(c auth.Credentials) {
 	if f.count.Load() == 0 {
 		f.OnNext(c)

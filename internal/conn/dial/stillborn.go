@@ -22,7 +22,7 @@ func (s Stillborn) SetDeadline(time.Time) error      { return nil }
 func (s Stillborn) SetReadDeadline(time.Time) error  { return nil }
 func (s Stillborn) SetWriteDeadline(time.Time) error { return nil }
 
-// Unprinted returns the dialer for a go-redis client that dials by itself. dial must return when its
+// Unprinted returns the dialer for a go-redis client that dials of its own accord. dial must return when its
 // context ends.
 func Unprinted(dial Dialer) Dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

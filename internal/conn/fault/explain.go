@@ -25,7 +25,7 @@ var commandIn = regexp.MustCompile(`redis\.p?call\(["'](\w+)["']`)
 // naming it, because the user lacks the right or because there is no such command, explained adds
 // the command at that place. script is the text of the script that was refused; "" if there is none.
 func Explained(err error, script string) error {
-	if err == nil || !IsReply(err) {
+	if !IsReply(err) {
 		return err
 	}
 	text, line := said(err)

@@ -1,4 +1,4 @@
-// The address by which one Redis is told from others.
+// The address by which one Redis is known from others.
 
 package route
 

@@ -41,25 +41,17 @@ func (c *cluster) Sharded(ctx context.Context) (bool, error) {
 // others have had a moment to answer; only a moment, since one of them may be frozen.
 func (c *cluster) probe() {
 	for {
-		var denied, allowed atomic.Int32
+		var allowed, denied atomic.Bool
 		_ = c.leaving(func() error {
 			return c.client.ForEachMaster(context.Background(), func(ctx context.Context, master *redis.Client) error {
-				switch err := master.PubSubShardNumSub(ctx).Err(); {
-				case err == nil:
-					allowed.Add(1)
-					time.AfterFunc(othersTime, func() { c.learn(shardedPubSub) })
-				case fault.IsReply(err) && fault.IsUnknownCommand(err):
-					c.learn(classicPubSub)
-				case fault.HasCode(err, "NOPERM "):
-					denied.Add(1)
-				}
+				c.heardOf(master.PubSubShardNumSub(ctx).Err(), &allowed, &denied)
 				return nil
 			})
 		})
 		switch {
-		case allowed.Load() > 0:
+		case allowed.Load():
 			c.learn(shardedPubSub)
-		case denied.Load() > 0:
+		case denied.Load():
 			c.learn(classicPubSub) // if that is wrong, only wake-ups of others are lost
 		}
 		select {
@@ -69,6 +61,19 @@ func (c *cluster) probe() {
 			return
 		case <-time.After(probeEvery):
 		}
+	}
+}
+
+// heardOf takes in what a master has answered to a question about sharded channels.
+func (c *cluster) heardOf(err error, allowed, denied *atomic.Bool) {
+	switch {
+	case err == nil:
+		allowed.Store(true)
+		time.AfterFunc(othersTime, func() { c.learn(shardedPubSub) })
+	case fault.LacksCommand(err):
+		c.learn(classicPubSub)
+	case fault.HasCode(err, "NOPERM "):
+		denied.Store(true)
 	}
 }
 

@@ -54,7 +54,7 @@ func (a answerOfOne) Error() string { return string(a) }
 func (a answerOfOne) RedisError() {}
 
 // mayJoin reports whether the request may be sent in a bundle. One that is sent again, or otherwise
-// than usual, goes by itself, as does one with replicas, for which its connection waits.
+// than usual, goes alone, as does one with replicas, for which its connection waits.
 func (r *request) mayJoin() bool {
 	c := r.call
 	return r.Manner == Manner{} && r.message == nil && c.Script.InBundle() != nil && c.Attempts == 0 && c.Replicas == 0
@@ -120,7 +120,6 @@ func (c *carried) suits(r *request) bool {
 	return true
 }
 
-// same reports whether two arguments of calls are equal.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case *string:
@@ -134,7 +133,6 @@ func same(a, b any) bool {
 	}
 }
 
-// join adds a member.
 func (c *carried) join(r *request) {
 	script := r.call.Script
 	if len(c.members) == 0 {
@@ -182,7 +180,6 @@ func (c *carried) compose(full bool) {
 	c.numbers.SetVal(nil)
 }
 
-// clear empties the bundle for the next pipeline.
 func (c *carried) clear() {
 	clear(c.members)
 	clear(c.first)

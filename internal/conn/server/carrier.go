@@ -14,10 +14,8 @@ import (
 const maxWires = 4
 
 // carrier carries requests to one server. Requests for callers go by group commit: see do. Batches of
-// renewals have a wire each: see takeRenewals.
-//
-// Goroutines of the node make wires in the background, one at a time while the server fails. What
-// waits for a wire goes out on whichever comes free first.
+// renewals have a wire each: see takeRenewals. What waits for a wire goes out on whichever comes free
+// first.
 type carrier struct {
 	node *Node
 

@@ -1,4 +1,4 @@
-// Clients of go-redis that dial by themselves, for subscriptions and for questions.
+// Clients of go-redis that dial of their own accord, for subscriptions and for questions.
 
 package server
 
@@ -33,7 +33,6 @@ func (n *Node) pass(ctx context.Context, _, _ string) (net.Conn, error) {
 	return conn, err
 }
 
-// clientBy returns a go-redis client that dials in that way.
 func (n *Node) clientBy(by dial.Dialer) *redis.Client {
 	options := *n.options
 	options.ReadTimeout, options.WriteTimeout = n.gate.pace.patience(), n.gate.pace.patience()

@@ -3,8 +3,8 @@
 //
 // # The way of a request
 //
-//	Node.Send     a call becomes a request. A caller that finds a free wire sends at once, by
-//	              itself; callers that find every wire busy queue
+//	Node.Send     a call becomes a request. A caller that finds a free wire sends at once;
+//	              callers that find every wire busy queue
 //	flush         when a wire comes free, its share of the queue goes out as one pipeline: group
 //	              commit
 //	carried       several requests of a pipeline may go out as one script, a bundle

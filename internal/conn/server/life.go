@@ -110,7 +110,6 @@ func (w *wire) connection(now time.Time) *redis.Conn {
 	return w.held
 }
 
-// learnTime asks for the server's time.
 func (w *wire) learnTime(ctx context.Context) error {
 	t, err := w.held.Time(ctx).Result()
 	if err != nil {

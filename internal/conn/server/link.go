@@ -32,10 +32,10 @@ const (
 // could matter. So the first read gives up soon, arranges it from then on, and reads
 // again.
 //
-// A late answer is read in turns, each twice as long as the one before. In a process whose goroutines keep
-// its processors busy, one that awaits the network is woken behind all that are ready to run: with forty of
-// them that takes 400 ms for each reply, or 1.5 s. One that awaits a timer is woken before them, and finds the reply.
-// A reply to a renewal is read so from the first on, as a lease waits for it.
+// A late answer is read in turns, each twice as long as the one before. In a busy process a goroutine
+// that awaits the network is woken behind all that are ready to run: with forty of them that takes
+// 400 ms for each reply, or 1.5 s. One that awaits a timer is woken before them, and finds the reply.
+// The reply to a renewal is read so from the first turn on, as a lease waits for it.
 type link struct {
 	net.Conn
 	w      *wire
@@ -50,7 +50,6 @@ type socket struct {
 	syscall.Conn
 }
 
-// link returns the connection for go-redis.
 func (w *wire) link(conn net.Conn) net.Conn {
 	l := &link{Conn: dial.Greet(conn), w: w}
 	l.looker.Watch(conn)

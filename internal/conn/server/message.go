@@ -67,7 +67,7 @@ const tellFor = 500 * time.Millisecond
 
 // Tell publishes messages, in their order, on the server that has answered the call. It gives up
 // when ctx ends or a connection fails, and sends nothing twice. It is part of the call, so Close
-// need not wait for it by itself.
+// need not wait for it.
 func (n *Node) Tell(ctx context.Context, c *call.Call, messages []Message) {
 	if len(messages) == 0 || ctx.Err() != nil {
 		return

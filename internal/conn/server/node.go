@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn/dial"
 )
 
-// Node is one server. It has three carriers, so that the calls of one do not wait for those of
-// another.
+// Node is one server. The package's comment says what its carriers are for.
 type Node struct {
 	Addr    string
 	options *redis.Options
@@ -48,7 +47,6 @@ func New(addr string, options *redis.Options, f *dial.Feed, events *Events) *Nod
 	return n
 }
 
-// carriers returns all three.
 func (n *Node) carriers() []*carrier { return []*carrier{&n.callers, &n.replicated, &n.renewals} }
 
 // forCall returns the carrier on which the call must go.

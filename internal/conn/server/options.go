@@ -17,7 +17,7 @@ import (
 const (
 	// ioTimeout is how long a server is given at first: see Pace.
 	ioTimeout = call.Window
-	// longestReply is how long a server is given at the most, if the program's own client waits for
+	// longestReply is how long a server is given at most, if the program's own client waits for
 	// longer or without end.
 	longestReply = call.MaxWindow
 	DialTimeout  = 2 * time.Second
@@ -34,7 +34,7 @@ func Options(o redis.Options, fs *dial.Feeds) *redis.Options {
 	o.WriteTimeout = shorter(o.WriteTimeout, longestReply)
 	o.ContextTimeoutEnabled = true
 
-	// Two, though there is never more than one: go-redis starts to dial by itself, on a
+	// Two, though there is never more than one: go-redis starts to dial of its own accord, on a
 	// goroutine of its own, once as many dials have failed as the pool has places.
 	o.PoolSize, o.MaxConcurrentDials = 2, 1
 	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0

@@ -16,9 +16,7 @@ import (
 // wait.
 const maxBatch = 128
 
-// do sends r and waits for its answer. A caller that finds a free wire sends at once, by itself.
-// Callers that find every wire busy queue; when a wire comes free, its share of the queue goes out as
-// one pipeline.
+// do sends r and waits for its answer: on a free wire at once, or from the queue.
 //
 // do reports false if ctx ended first, or if elsewhere reported, while r was in the queue, that r
 // belongs to another server. Then r has been withdrawn, or is on its way.
@@ -61,7 +59,7 @@ func (c *carrier) await(ctx context.Context, r *request, elsewhere func() bool) 
 }
 
 // forget records that a request in the queue was withdrawn. The request stays in the queue
-// until more than half of the queue has been withdrawn: removing each by itself would take as
+// until more than half of the queue has been withdrawn: removing each alone would take as
 // long as the queue is.
 func (c *carrier) forget() {
 	c.mu.Lock()
@@ -195,7 +193,6 @@ func (c *carrier) nextBatch(w *wire, last []*request) []*request {
 	return batch
 }
 
-// takeQueue empties the queue.
 func (c *carrier) takeQueue() []*request {
 	queue := c.queue
 	c.queue, c.dead = nil, 0

@@ -97,9 +97,9 @@ func (n *Node) renew(ctx context.Context, batch []*request) (left []bool) {
 	return left
 }
 
-// learned is the scripts that a server may be asked for by their hashes in renewals, as it has answered them since it
-// last failed. Others are sent whole: where the process hardly gets to run, a second round, after a server
-// that did not know a script, takes as long again as the first, and the lease may end meanwhile.
+// learned has the scripts that renewals send by their hashes: those that the server has answered since
+// it last failed. Others are sent whole. Where the process hardly gets to run, a second round, for a
+// script that the server did not have, takes as long as the first, and the lease may end meanwhile.
 type learned struct {
 	mu      sync.Mutex // guards what follows
 	era     int64      // of the gate

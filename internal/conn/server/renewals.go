@@ -102,7 +102,6 @@ func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool 
 	return false
 }
 
-// openRenewals makes a wire for renewals.
 func (c *carrier) openRenewals() {
 	w, err := c.node.dial()
 	c.mu.Lock()
@@ -125,7 +124,6 @@ func (c *carrier) openRenewals() {
 	}
 }
 
-// giveRenewals gives a wire for renewals back.
 func (c *carrier) giveRenewals(w *wire) {
 	c.mu.Lock()
 	kept := c.node.current(w) && c.keep(w)

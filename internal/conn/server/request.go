@@ -35,7 +35,7 @@ type request struct {
 	brief   int64              // the answer in a bundle, if it was the usual one; otherwise 0
 
 	// Written before state becomes sent.
-	in       *carried // the bundle that it goes out in; nil if it goes by itself
+	in       *carried // the bundle that it goes out in; nil if it goes alone
 	cmd      command
 	sent     time.Time
 	notAfter int64
@@ -74,7 +74,7 @@ func (r *request) claim(clock *clock, now time.Time, window time.Duration) bool 
 	return true
 }
 
-// compose builds the command of a request that goes by itself.
+// compose builds the command of a request that goes alone.
 func (r *request) compose() {
 	if m := r.message; m != nil {
 		r.cmd.Cmder, r.cmd.args = r.values, append(r.cmd.args[:0], m.command, m.channel, m.text)
@@ -111,7 +111,6 @@ func (r *request) withdraw() bool {
 
 func (r *request) isWithdrawn() bool { return r.state.Load() == withdrawn }
 
-// answer records the reply.
 func (r *request) answer(clock *clock, received time.Time) {
 	if r.err = r.cmd.Err(); r.err == nil && r.message == nil {
 		switch micros, ok := r.time(); {
@@ -123,8 +122,8 @@ func (r *request) answer(clock *clock, received time.Time) {
 	}
 }
 
-// served reports whether the server has answered the request, be it with an error. An error that passes
-// by itself, as LOADING does, says that the server does not serve yet.
+// served reports whether the server has answered the request, be it with an error. An error that passes, as
+// LOADING does, says that the server does not serve yet.
 func (r *request) served() bool {
 	return r.err == nil || fault.IsReply(r.err) && fault.RemedyOf(r.err) != fault.Passage
 }

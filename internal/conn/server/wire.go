@@ -31,7 +31,7 @@ type wire struct {
 
 	patience    time.Duration // that its server had when the last read began
 	expires     time.Time     // zero if never
-	credentials int64         // the version of the streamed credentials that the server has been told
+	credentials int64         // the version of the streamed credentials that the server has got
 
 	alone  bool        // its user is the only caller that has a request on a wire of the node: see dial.Looker
 	prompt bool        // the last answer came before it was late: see link
@@ -39,7 +39,7 @@ type wire struct {
 	proven bool        // true once a request was served
 	broken atomic.Bool // of no more use; atomic because the node looks while a request is on the wire
 
-	one      [1]*request   // the batch of a caller that sends by itself
+	one      [1]*request   // the batch of a caller that sends alone
 	batch    []*request    // the batch of flush
 	commands []redis.Cmder // the commands of one pipeline
 	watched
@@ -64,7 +64,6 @@ type pooled struct {
 // timeouts bound them.
 var detached = context.Background()
 
-// runOne is run for one request.
 func (w *wire) runOne(ctx context.Context, r *request) {
 	w.one[0] = r
 	w.run(ctx, w.one[:]...)
@@ -72,7 +71,7 @@ func (w *wire) runOne(ctx context.Context, r *request) {
 }
 
 // run sends the requests and records their answers. It returns the requests that had not been
-// withdrawn; their callers must be told. When ctx ends, run cuts the connection, whether it is
+// withdrawn; their callers must be notified. When ctx ends, run cuts the connection, whether it is
 // writing or reading, so that a frozen server cannot hold the caller. Only while the server has
 // had no time to answer yet is the cut put off (see link). A wire for renewals does not put it off:
 // in a process that is idle the timer for that wakes a thread, which costs more than to arrange the
@@ -193,18 +192,7 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	for _, r := range batch {
 		replicas = max(replicas, r.call.Replicas)
 	}
-	commands := w.commands[:0]
-	for _, r := range batch {
-		if r.Asking {
-			commands = append(commands, redis.NewStatusCmd(ctx, "asking"))
-		}
-		switch {
-		case r.in == nil:
-			commands = append(commands, &r.cmd)
-		case r.in.members[0] == r:
-			commands = append(commands, &r.in.cmd)
-		}
-	}
+	commands := w.commandsOf(ctx, batch)
 	if len(commands) == 1 && replicas == 0 {
 		err := rdb.Process(ctx, commands[0])
 		clear(commands)
@@ -228,6 +216,23 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 		}
 	}
 	return err
+}
+
+// commandsOf returns the commands of the batch: one for each request that goes alone, and one for each bundle.
+func (w *wire) commandsOf(ctx context.Context, batch []*request) []redis.Cmder {
+	commands := w.commands[:0]
+	for _, r := range batch {
+		if r.Asking {
+			commands = append(commands, redis.NewStatusCmd(ctx, "asking"))
+		}
+		switch {
+		case r.in == nil:
+			commands = append(commands, &r.cmd)
+		case r.in.members[0] == r:
+			commands = append(commands, &r.in.cmd)
+		}
+	}
+	return commands
 }
 
 // stale reports whether the server answered that it is not the master (any more, or yet), or

@@ -98,7 +98,7 @@ var connBugs = []bug{
 	{name: "streamed credentials are not told to connections that are there", by: "internal/conn TestStreamedCredentialsComeByOneSubscription",
 		at: "internal/conn/server wire.send", old: "{ w.credentials = version; w.node.feed.Tell(ctx, rdb) }", new: "{ w.credentials = version }"},
 	{name: "a clean-up ends where credentials are refused", by: "internal/conn TestACleanUpOutlastsRefusedCredentials",
-		at: "internal/conn attempt.failed", old: "verdict, t.most = fault.Again, mendBackoff", new: "t.most = mendBackoff"},
+		at: "internal/conn attempt.judge", old: "verdict, t.most = fault.Again, mendBackoff", new: "t.most = mendBackoff"},
 	{name: "a cluster is asked once how releases are told", by: "internal/conn TestHowReleasesAreToldIsAskedForUntilTheClusterAnswers",
 		at: "internal/conn Manager.PublishCommand", old: "sharded, err = m.askAgain(ctx, err)", new: "_ = m.askAgain"},
 	{name: "a request that was withdrawn looks at its call", by: "internal/conn/server TestARequestThatWasWithdrawnDoesNotLookAtItsCall",

@@ -12,7 +12,7 @@ var countedBugs = []bug{
 		at: "quorum/lua/mark.lua", old: "local none, later = marker == '', tonumber(at or 0) > now",
 		new: "local none, later = marker == '', false"},
 	{name: "a quorum that began in the future is still beginning", by: "quorum TestQuorum_BeganAheadOfTheClock",
-		at: "quorum Quorum.doubts", old: "m.since == quorumBegan && m.age >= 0 && m.age < beginLimit", new: "m.since == quorumBegan && m.age < beginLimit"},
+		at: "quorum answer.beginning", old: "m.since == quorumBegan && m.age >= 0 && m.age < beginLimit", new: "m.since == quorumBegan && m.age < beginLimit"},
 	{name: "the members of a hold that ended by Close are renewed for ever", by: "quorum TestQuorum_ClosedInPart",
 		at: "quorum majorityHold.retire", old: "(*hold.Lease)(m).Retire()", new: "_ = (*hold.Lease).Retire; _ = m"},
 	{name: "a hold is told as closed though a server was lost", by: "quorum TestQuorum_ClosedAndLost",
@@ -42,7 +42,7 @@ var countedBugs = []bug{
 	{name: "a quorum is told from servers that lost their data before all have answered", by: "quorum TestQuorum_BeginsTogetherWithASlowServer",
 		at: "quorum Quorum.judge", old: "errors.Is(a.err, errs.Busy) && a.marker.since != foundEmpty", new: "errors.Is(a.err, errs.Busy)"},
 	{name: "a server that another is about to mark as new is marked as lost", by: "quorum TestQuorum_BeginsTogetherWithASlowServer",
-		at: "quorum Quorum.doubts", old: "case beginning: return nil, false"},
+		at: "quorum Quorum.doubts", old: "case slices.ContainsFunc(answers, answer.beginning): return nil, false"},
 	{name: "several locks are granted though one was lost with the last grant", by: "multilock TestMultiLock_LeavesNothing",
 		at: "multilock MultiLock.take", old: "if over := ended(taken); over != nil {", new: "if over := ended(taken); false && over != nil {"},
 	{name: "work under a quorum is refused during Shutdown", by: "quorum TestShutdownServesWorkUnderAQuorum",
@@ -55,7 +55,7 @@ var countedBugs = []bug{
 	{name: "a lease on several locks is found whatever Client has it", by: "multilock TestMultiLock_LeaseFromIsOfTheSameClients",
 		at: "multilock MultiLock.LeaseFrom", old: "m.reenters", new: "true || m.reenters"},
 	{name: "a try of a quorum does not say that its context has ended", by: "quorum TestATryOfAQuorumThatItsContextEndsSaysSo",
-		at: "quorum Quorum.rounds", old: "err = because(end, err)", new: "_ = end"},
+		at: "quorum ended", old: "return because(end, err)"},
 
 	// Tokens.
 

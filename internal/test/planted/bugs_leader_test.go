@@ -22,7 +22,7 @@ var leaderBugs = []bug{
 	{name: "the end of a term is told only by the next leader", by: "leader TestObserveShowsEachChangeAtOnce",
 		at: "leader/lua/retire.lua", old: "publish(ARGV[3], ARGV[11], '0')"},
 	{name: "a nil of a work whose term has ended resigns for good", by: "leader TestAResignationHandsOverAtOnce TestWhatTheWorkReturnsDecides",
-		at: "leader Term.lead", old: "case lasted && err == nil: return outcome{over: true, done: true}", new: "case err == nil: return outcome{over: true, done: true}"},
+		at: "leader Term.lead", old: "if lasted && err == nil {", new: "if err == nil {"},
 	{name: "a lost lease goes on leading until the work notices", by: "leader TestAWorkThatOutlivesItsLossIsNamed",
 		at: "leader Term.lasts", old: "t.ctx.Err() == nil && time.Now().Before(t.lease.Deadline())",
 		new: "t.overFor() == 0 || t.lease.Err() != nil"},

@@ -6,7 +6,7 @@ var quietBugs = []bug{
 	{name: "a quiet form names PUBLISH in its comments", quick: true, by: "internal/test/repo TestEachScriptIsSentAsStrictServersWant",
 		at: "internal/conn/call Script.quietForm", old: "uncommented(body)", new: "body"},
 	{name: "a text in a script is taken for a comment", by: "internal/conn TestAServerThatRefusesScriptsThatPublishIsPublishedTo",
-		at: "internal/conn/call uncommented", old: `case quote == 0 && (c == '\'' || c == '"'): quote = c`},
+		at: "internal/conn/call uncommented", old: `strings.HasPrefix(found, "--")`, new: `strings.Contains(found, "--")`},
 	{name: "a script that asks who listens has no quiet form", by: "internal/test/repo TestEachScriptIsSentAsStrictServersWant",
 		at: "internal/conn/call Script.quietForm", old: "!s.publishes() && !s.asks()", new: "!s.publishes()"},
 	{name: "the loader's functions are hidden by a script's own", by: "internal/test/repo TestEachScriptIsSentAsStrictServersWant",

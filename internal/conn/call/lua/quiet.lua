@@ -13,7 +13,7 @@ local function postpone(command, channel, message)
   notes[n + 1], notes[n + 2], notes[n + 3] = command, channel, message
 end
 
--- Returns nil: whether others than Clients of Holdfast listen cannot be asked. So they are told. But
+-- Returns nil: whether others than Clients of Holdfast listen cannot be asked. So they are notified. But
 -- nothing is left to them: a server that refuses this refuses Redisson's release too.
 local function outsiders()
   return nil

@@ -69,8 +69,8 @@ func (c *Client) ID() string {
 // Close does not release anything. A lock that is still held stays in Redis until its lease
 // runs out, since work may be going on under it; release before closing.
 //
-// Close waits for the clean-up after calls that were cancelled just before, for 1.5 s at the
-// most; for longer if a server answers late, as long as that needs. A log handler, a provider or
+// Close waits for the clean-up after calls that were cancelled just before, for at most
+// 1.5 s; for longer if a server answers late, as long as that needs. A log handler, a provider or
 // another function of yours that blocks makes it 1.6 s, and is left behind.
 func (c *Client) Close() error {
 	if c.engine.Broken() != nil {
@@ -103,7 +103,6 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// settings returns the settings of a synchronizer made with those options.
 func (c *Client) settings(options []lease.Option) *hold.Settings {
 	if len(options) == 0 {
 		return &c.common

@@ -156,7 +156,7 @@ type doing struct {
 	onExit    func(ctx context.Context, held Handle, err error)
 }
 
-// WaitAtMost makes Do wait for the lock for d at the most, and for no longer than ctx allows. It does
+// WaitAtMost makes Do wait for the lock for at most d, and for no longer than ctx allows. It does
 // not bound the work. If d is 0, Do asks once, by TryLock. If d is negative, or is 0 and the Lockable
 // has no TryLock, the error matches ErrBadArgument.
 //
@@ -168,7 +168,7 @@ func WaitAtMost(d time.Duration) DoOption {
 	return func(o *doing) { o.wait = &d }
 }
 
-// AtLeast makes the lock stay held until d after its grant, also if work returns sooner, fails or
+// AtLeast makes the lock stay held until d after its grant, even if work returns sooner, fails or
 // panics. Do returns when work does, and the process need not live on: nobody is granted the lock
 // before d is over. It is for jobs that several processes start by clocks of their own: at least d
 // passes between two runs. It is ShedLock's lockAtLeastFor. See lease.Lease.AtLeast for what a crash

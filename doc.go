@@ -36,7 +36,7 @@
 // # Hold
 //
 // Lock returns a [Lease]. By default Holdfast renews the lease until you release it. If the
-// process dies, its locks are free after 30 s at the most. [Renewed] sets another length,
+// process dies, its locks are free after at most 30 s. [Renewed] sets another length,
 // [Fixed] a lease that is not renewed.
 //
 // Lock with a plain context makes a new owner. A context made by [Lease.Context] carries the

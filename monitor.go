@@ -97,7 +97,6 @@ func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
 	}
 }
 
-// monitor is one run of Monitor.
 type monitor struct {
 	client    *Client
 	options   MonitorOptions
@@ -167,7 +166,6 @@ func (m *monitor) judge(i Inspection, seen map[sighting]time.Time) {
 	}
 }
 
-// since returns when that holder was first seen.
 func (m *monitor) since(s sighting, seen map[sighting]time.Time) time.Time {
 	first, ok := m.sightings[s]
 	if !ok {

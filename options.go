@@ -17,7 +17,6 @@ import (
 // Option configures a Client.
 type Option func(*config)
 
-// config holds what the options of a Client set.
 type config struct {
 	defaults []lease.Option
 	mapName  func(string) string
@@ -64,7 +63,7 @@ func WithNameMapper(mapName func(name string) string) Option {
 // the key holdfast_client:{holdfast}:* of this Redis can read it. The default is off, and so is "": a Client
 // then sends nothing, because the name of a host may be a secret. What is more than 256 bytes is cut off.
 //
-// The identity stands in one key for each Client, beside no lock. The Client writes it in the background,
+// The identity is stored in one key for each Client, beside no lock. The Client writes it in the background,
 // with its renewals, when it first asks for a lock or for leased permits, and once a minute while it is in
 // use. If that fails, locks go on without it. Close removes it, unless something that was held stays in
 // Redis; otherwise it goes an hour after the last write. See docs/inspect.md.
@@ -73,13 +72,13 @@ func WithIdentity(who string) Option {
 }
 
 // WithLogger sets the logger to which Holdfast writes: a lost lease, with the cause that its
-// holder is told; the first renewal that fails, and the first that works again; a call that
+// holder gets; the first renewal that fails, and the first that works again; a call that
 // Redis has not answered for a second; a clean-up that is given up; failures of subscriptions.
 // A fixed lease that ends as agreed is not logged. The default is off, and so is nil. No line
 // has a whole owner id or a password.
 //
 // A goroutine of its own calls the handler, one line after the other. No lock, renewal or
-// message waits for the handler, and Close waits for it 1.6 s at the most. While the handler
+// message waits for the handler, and Close waits for it at most 1.6 s. While the handler
 // blocks, up to 16384 lines wait, and further lines are dropped. A line for which the handler
 // panics is dropped too. The next line says how many were dropped.
 func WithLogger(log *slog.Logger) Option {

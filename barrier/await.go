@@ -81,7 +81,6 @@ type party struct {
 	waited   time.Duration
 }
 
-// await arrives and waits.
 func (p *party) await(ctx context.Context) error {
 	place, err := p.arrive(ctx)
 	if place == nil {

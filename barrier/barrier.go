@@ -20,7 +20,7 @@
 // The next party to come after that begins the next generation, which knows nothing of the last.
 //
 // Redis decides whether a generation trips or breaks, in one script. So the parties of a generation
-// agree: no party is told that it has tripped and another that it has broken, as long as Redis keeps
+// agree: no party gets that it has tripped and another that it has broken, as long as Redis keeps
 // its data. A party that cannot learn which it was gets ErrUnknown. docs/barrier.md has each case.
 package barrier
 
@@ -47,7 +47,7 @@ type Barrier struct {
 	err      error // why it cannot be used
 }
 
-// New returns the barrier of that name for that many parties. It stands in Redis under the name
+// New returns the barrier of that name for that many parties. Its keys in Redis are those of the name
 // mapped. defaults are the settings of the Client. New does no I/O. If an argument is wrong, every
 // call on the barrier says so.
 func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Settings, options []Option) *Barrier {
@@ -122,12 +122,10 @@ func (b *Barrier) Reset(ctx context.Context) (bool, error) {
 	return how == broken, nil
 }
 
-// fail adds to err the operation and the name.
 func (b *Barrier) fail(op string, err error) error {
 	return errs.Call(op, kind, b.Name(), errs.Bare(err))
 }
 
-// usable returns nil, or why b cannot be used.
 func (b *Barrier) usable() error {
 	b = engine.Made(b)
 	return engine.Usable(b.engine, b.err)

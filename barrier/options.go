@@ -35,7 +35,6 @@ func newSettings(defaults hold.Settings, options []Option) hold.Settings {
 	return s
 }
 
-// check returns what is wrong with the arguments, or nil.
 func check(parties int, s hold.Settings) error {
 	if parties < 1 || parties > MaxParties {
 		return fmt.Errorf("%d parties, want 1 to %d: %w", parties, MaxParties, errs.BadArgument)

@@ -47,7 +47,7 @@ func (r *resource) Describe(w *line.Want) {
 	w.Key, w.Channel = r.at.Places+" arrivals", r.at.Channel
 }
 
-// Acquire is the arrival. Redis remembers it for as long as the place lasts, at the least. A request
+// Acquire is the arrival. Redis remembers it for at least as long as the place lasts. A request
 // that came later than that would be another arrival, so none is sent.
 func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	r.owner = owner.String()

@@ -57,7 +57,6 @@ func (r *resource) Enter(e hold.Entry) *conn.Call {
 // Look implements hold.Looking.
 func (r *resource) Look(owner hold.Owner) *conn.Call { return r.LookIn(owner) }
 
-// look returns a call that looks at the queue.
 func (r *resource) look(s *conn.Script, args ...any) *conn.Call {
 	at := r.At()
 	return &conn.Call{Script: s, Keys: []string{at.Queue, at.Alive}, Args: args}

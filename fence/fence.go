@@ -2,7 +2,7 @@
 // that it has seen for each resource, and refuses a smaller one, because that comes from a holder of the past,
 // whose lock was granted to another since.
 //
-// No lock that ends by itself can do without: a process may stand still for longer than its lease, between its
+// No lock that ends of its own accord can do without: a process may stand still for longer than its lease, between its
 // last look at the lock and its write (M. Kleppmann, "How to do distributed locking", 2016). The token of a
 // Lease grows with each grant; docs/guarantees.md says what it is made of.
 //
@@ -50,7 +50,6 @@ func check(resource string, token int64) error {
 	return nil
 }
 
-// stale returns the error for a token that does not pass.
 func stale(resource string, token int64) error {
 	return fmt.Errorf("%w: %q, token %d", ErrStale, resource, token)
 }

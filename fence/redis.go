@@ -38,7 +38,6 @@ type Redis struct {
 
 var _ Fence = Redis{}
 
-// tokenKey returns the key for the token of a resource.
 func tokenKey(resource string) string { return "holdfast_fence:{" + resource + "}" }
 
 // check returns an error unless that is a token, and it can be remembered.

@@ -68,7 +68,7 @@ func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) 
 	return err
 }
 
-// Wrote takes what ExecContext returns for a statement that checks the token by itself, and returns ErrStale if
+// Wrote takes what ExecContext returns for a statement that checks the token itself, and returns ErrStale if
 // it changed no row:
 //
 //	err := fence.Wrote(db.ExecContext(ctx,

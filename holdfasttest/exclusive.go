@@ -116,7 +116,6 @@ func (p *pauses) end() {
 	p.since = time.Time{}
 }
 
-// sum returns how long all pauses so far have taken.
 func (p *pauses) sum() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +223,6 @@ func (c *check) find(format string, args ...any) {
 	c.findings = append(c.findings, fmt.Sprintf(format, args...))
 }
 
-// dice returns a number below n.
 func (c *check) dice(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

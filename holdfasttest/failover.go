@@ -46,8 +46,8 @@ func (h *history) back(n int) map[string]redistest.Value {
 	return then
 }
 
-// Failover breaks all connections, and has a replica take over that has not got the last n writes (a hundred
-// at the most): what asynchronous replication may do. What a lock does then is in docs/guarantees.md. Time has
+// Failover breaks all connections, and has a replica take over that has not got the last n writes (at
+// most a hundred): what asynchronous replication may do. What a lock does then is in docs/guarantees.md. Time has
 // not stood still: what ended since the lost writes has ended.
 func (s *Server) Failover(n int) {
 	s.network.each((*redistest.FaultProxy).Cut)

@@ -49,7 +49,6 @@ func (g granting) LeaseFrom(ctx context.Context) (*holdfast.Lease, bool) {
 	return nil, false
 }
 
-// lockOf returns the name of the lock of the nth caller.
 func lockOf(n int64) string { return fmt.Sprintf("granted:%d", n) }
 
 // Busy returns a Locker that another holds until the test ends: TryLock fails with ErrBusy, and so does Lock

@@ -19,7 +19,6 @@ type network struct {
 	replies int // how many replies are to be lost
 }
 
-// join adds a way, and returns it.
 func (n *network) join(p *redistest.FaultProxy) *redistest.FaultProxy {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +42,6 @@ func (n *network) meets(c redistest.Command) redistest.Fault {
 	return redistest.CloseAfterExec
 }
 
-// each does something to all ways.
 func (n *network) each(f func(*redistest.FaultProxy)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,8 +84,8 @@ func (s *Server) LoseReplies(n int) {
 	s.network.replies = n
 }
 
-// DropMessages loses all messages of a lock's release until restore is called: those who wait must find out by
-// themselves.
+// DropMessages loses all messages of a lock's release until restore is called: those who wait must find out
+// without them.
 func (s *Server) DropMessages() (restore func()) {
 	s.mini.DropMessages(true)
 	return func() { s.mini.DropMessages(false) }

@@ -169,7 +169,7 @@ type Thread struct {
 	name   string
 }
 
-// Go tells the thread to do something after everything that it was told before. The words are the
+// Go tells the thread to do something after everything that it was asked before. The words are the
 // words of java/.../Commands.java.
 func (t Thread) Go(command string, args ...any) *Call {
 	j := t.client.java

@@ -36,7 +36,7 @@ type Latch struct {
 	err    error // why it cannot be used
 }
 
-// New returns the latch of that name, which stands at key in Redis. It does no I/O. If an argument
+// New returns the latch of that name, which is at key in Redis. It does no I/O. If an argument
 // is wrong, every call on the latch says so.
 func New(e *engine.Engine, name, key string) *Latch {
 	l := &Latch{engine: e, name: name}
@@ -153,7 +153,6 @@ func (l *Latch) once(script *conn.Script, publish string, args ...any) engine.On
 	}
 }
 
-// channel returns the latch's channel.
 func (l *Latch) channel(sharded bool) string {
 	if sharded {
 		return l.at.Sharded
@@ -170,7 +169,6 @@ func (l *Latch) fail(op string, err error) error {
 	return errs.Call(op, kind, l.Name(), err)
 }
 
-// usable returns nil, or why l cannot be used.
 func (l *Latch) usable() error {
 	l = engine.Made(l)
 	return engine.Usable(l.engine, l.err)

@@ -69,10 +69,8 @@ func (e *Election) usable(op string) error {
 	return nil
 }
 
-// failed returns the error of an operation on this election.
 func (e *Election) failed(op string, err error) error { return errs.Call(op, kind, e.Name(), err) }
 
-// engine returns the machinery of the Client.
 func (e *Election) engine() *engine.Engine { return engine.Made(e).resource.Engine }
 
 // Check is for a liveness probe, and asks nobody. It returns an error if the process should be restarted: if
@@ -121,5 +119,5 @@ func (e *Election) RequestResign(ctx context.Context) error {
 	if err := e.resource.Run(ctx, op, call); err != nil {
 		return err
 	}
-	return nil // also if that term was over by then: it has ended, as was asked
+	return nil // even if that term was over by then: it has ended, as was asked
 }

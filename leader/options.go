@@ -24,7 +24,6 @@ const (
 // Option configures a candidate. An Option given to Client.Leader applies to that one Election.
 type Option func(*config)
 
-// config is what the options set.
 type config struct {
 	identity string
 	value    string
@@ -34,13 +33,13 @@ type config struct {
 	hold     hold.Settings
 }
 
-// Identity sets the name by which others see this candidate, in Leader, Observe and Candidates: 256
-// bytes at the most. It need not be unique. The default is "<hostname>:<process id>". Everybody who
+// Identity sets the name by which others see this candidate, in Leader, Observe and Candidates: at
+// most 256 bytes. It need not be unique. The default is "<hostname>:<process id>". Everybody who
 // may read from Redis can see it.
 func Identity(name string) Option { return func(c *config) { c.identity = name } }
 
 // Value sets what the candidate tells others while it leads, for example the address at which they
-// reach it: 4096 bytes at the most. The default is "".
+// reach it: at most 4096 bytes. The default is "".
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
 // Priority puts the candidate before waiting candidates with a lower one. p is from -MaxPriority to
@@ -86,7 +85,6 @@ func newConfig(defaults hold.Settings, options []Option) config {
 	return c
 }
 
-// check returns what is wrong with the options, or nil.
 func (c *config) check() error {
 	switch {
 	case c.priority < -MaxPriority || c.priority > MaxPriority:

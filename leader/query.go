@@ -32,7 +32,7 @@ func (i Info) Leads() bool { return i.Token != 0 }
 
 // Leader returns who leads. If nobody does, the error matches ErrNoLeader. A leader is seen from
 // before its work begins until its work has returned, or its lease is over. Leader asks the master,
-// once, and waits for its answer as long as ctx allows, 3 s at the most.
+// once, and waits for its answer as long as ctx allows, at most 3 s.
 func (e *Election) Leader(ctx context.Context) (Info, error) { return e.ask(ctx, "query") }
 
 // ask is Leader for that operation.
@@ -71,7 +71,7 @@ type Candidate struct {
 }
 
 // Candidates returns those that wait to lead, in all processes, the next one first. The leader is not
-// among them. One whose process died is in the list until it is passed over, for 2.5 s at the most.
+// among them. One whose process died is in the list until it is passed over, for at most 2.5 s.
 //
 // Candidates asks for 256 places at a time, so that Redis serves others in between. One that comes or
 // goes during the call may be in the list or not.

@@ -22,8 +22,8 @@ const (
 )
 
 // placeLease is how long a candidate's place is kept after the last request that named it. A live
-// process sends one every line.PollBound. If the process has died, the lead is kept for it for that
-// long at the most.
+// process sends one every line.PollBound. If the process has died, the lead is kept for it for at
+// most that long.
 const placeLease = 2 * line.PollBound
 
 var rules = lockhash.NewRules(kind, placeLease, 0)
@@ -98,7 +98,7 @@ func (r *resource) retiring(call *conn.Call) *conn.Call {
 	return call
 }
 
-// recordLife is for how much longer than a lead that was lost its record stays at the most.
+// recordLife is for how much longer than a lead that was lost its record stays at most.
 const recordLife = 5 * time.Second
 
 // tell returns the call by which the owner says who it is. since is 0, or since when it leads, in
@@ -113,7 +113,6 @@ func (r *resource) tell(owner string, publish string, token, since int64) *conn.
 	}
 }
 
-// look returns the call whose reply infoIn reads.
 func (r *resource) look() *conn.Call {
 	return &conn.Call{Script: lookScript, Keys: []string{r.at.Hash, r.at.Record}}
 }

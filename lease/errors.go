@@ -19,7 +19,7 @@ var (
 	// ErrBusy too. The error of a cancelled call does not match ErrUnavailable.
 	ErrUnavailable = errs.Unavailable
 
-	// ErrLost says that the lease ended by itself: Redis no longer has the hold,
+	// ErrLost says that the lease ended without its release: Redis no longer has the hold,
 	// or could not be reached before the lease was over.
 	ErrLost = errs.Lost
 

@@ -77,7 +77,7 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 // when the lease is over at the latest.
 func (l *Lease) Release(ctx context.Context) error { return (*hold.Lease)(l).Release(ctx) }
 
-// AtLeast makes what is held stay held until d from now, also if the lease is released sooner: for a
+// AtLeast makes what is held stay held until d from now, even if the lease is released sooner: for a
 // job that must not run twice within d, though it is done in a moment and the clocks of the processes
 // that start it differ. The lease then ends with its Release as ever, nothing is renewed any more,
 // and nobody else is granted the thing before d is over, within this process or outside. If AtLeast

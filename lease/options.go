@@ -15,7 +15,7 @@ const DefaultLease = hold.DefaultLease
 // MinLease is the shortest lease that is allowed: 100 ms.
 const MinLease = hold.MinLease
 
-// NoExpiry is the remaining time of a hold that never ends by itself, as queries return it.
+// NoExpiry is the remaining time of a hold that has no end, as queries return it.
 // Holdfast makes no such hold; a permit that Redisson has taken for ever is one.
 const NoExpiry = hold.NoExpiry
 
@@ -70,7 +70,7 @@ func JavaTokens() Option {
 //
 // If n or d is 0, each Release goes to Redis. Each Release also goes to Redis if the lease is fixed
 // or has Replicas, if less than half of it is left, if the next waiter has other options, and while
-// anybody but Clients of Holdfast waits, such as Java. n is 1000 at the most.
+// anybody but Clients of Holdfast waits, such as Java. n is at most 1000.
 func Cohort(n int, d time.Duration) Option {
 	return func(s *hold.Settings) { s.LocalHandoffs, s.CohortTime = n, d }
 }

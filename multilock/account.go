@@ -1,4 +1,4 @@
-// What telemetry is told of a MultiLock as a whole. Its members report themselves.
+// What is measured of a MultiLock as a whole. Its members report themselves.
 
 package multilock
 
@@ -65,7 +65,7 @@ func (l *Lease) over() {
 }
 
 // close tells telemetry how the hold ended; err is nil if it was released. It returns how long the
-// hold lasted. If the hold was lost or ended by itself, telemetry has counted that, and close
+// hold lasted. If the hold was lost or ended as agreed, telemetry has counted that, and close
 // returns StillHeld.
 func (a *account) close(err error) time.Duration {
 	a.told.Active(ofMulti, -1)

@@ -33,7 +33,6 @@ type Lease struct {
 // none is the lease that a failed Lock returns. A nil or zero Lease does what its methods do.
 var none *lease.Lease
 
-// absent reports whether l is nil or the zero Lease.
 func (l *Lease) absent() bool { return l == nil || l.account == nil }
 
 // begin makes the Lease of the locks that were taken, which are in the order of m.members. If outer

@@ -32,7 +32,6 @@ type MultiLock struct {
 	identity string
 }
 
-// member is one of the locks.
 type member struct {
 	locker lease.Locker
 	place  string
@@ -90,10 +89,8 @@ func identify(members []member) string {
 	return id.String()
 }
 
-// errNone is why a MultiLock without locks cannot be used.
 var errNone = fmt.Errorf("no locks were given: %w", errs.BadArgument)
 
-// usable returns nil, or why m cannot be used.
 func (m *MultiLock) usable() error {
 	if m == nil || m.err == nil && len(m.members) == 0 {
 		return errNone
@@ -106,7 +103,7 @@ func (m *MultiLock) usable() error {
 //
 // Lock waits as long as ctx allows, for one lock after another. Meanwhile the locks that it has are
 // renewed, or run out, as their options say. If one of them is lost while Lock waits for another,
-// Lock begins again, after a pause of 250 ms at the most. On failure Lock releases what it has
+// Lock begins again, after a pause of at most 250 ms. On failure Lock releases what it has
 // taken, before it returns or, if ctx has ended, in the background. The errors are those of the
 // lock that failed.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {

@@ -14,7 +14,7 @@ import (
 
 // queueLease is how long a process keeps its place in the queue after the last request that named
 // it. A live process asks every line.PollBound. If the process has died, the lock is kept for it
-// for that long at the most.
+// for at most that long.
 const queueLease = 2 * line.PollBound
 
 // openly is one release in how many is left to those outside the queue, if there are any. It is a

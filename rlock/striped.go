@@ -31,7 +31,7 @@ const MaxStripes = 1 << 16
 //
 // The number of stripes is stored in Redis on first use. With another number, every call fails with
 // lease.ErrBadArgument, because the same key would be two locks. A Striped asks for the number
-// before its first Lock, and after that when it locks, once a minute at the most. If the number was
+// before its first Lock, and after that when it locks, at most once a minute. If the number was
 // deleted, or lost with Redis's data, it is written again; a process that then finds another number
 // no longer locks. To change the number, stop all processes that use the name and delete the key
 // holdfast_stripes:<name>.
@@ -128,7 +128,6 @@ func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return s.Mutex.TryLock(ctx)
 }
 
-// usable returns nil, or why s cannot be used.
 func (s *Striped) usable() error {
 	s = engine.Made(s)
 	return engine.Usable(s.engine, s.err)

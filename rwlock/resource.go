@@ -16,7 +16,7 @@ import (
 // at least once in each line.PollBound, and so refreshes its mark three times in that time.
 const markLife = 3 * line.PollBound
 
-// base is what both sides of the lock stand on: its name, its keys and the line of its waiters.
+// base is what both sides of the lock have in common: its name, its keys and the line of its waiters.
 type base struct {
 	name      string
 	line      string // the key of this process's line for it

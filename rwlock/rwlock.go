@@ -34,7 +34,7 @@ type RWMutex struct {
 
 var _ lease.Locker = (*RWMutex)(nil)
 
-// New returns the lock of that name, which stands at key in Redis. It does no I/O. If an argument
+// New returns the lock of that name, which is at key in Redis. It does no I/O. If an argument
 // is wrong, every call on the lock says so.
 func New(e *engine.Engine, name, key string, settings hold.Settings) *RWMutex {
 	m := &RWMutex{engine: e, settings: settings, base: base{name: name, line: linePrefix + key}}
@@ -185,7 +185,6 @@ func (m *RWMutex) request(r hold.Resource, wait bool) hold.Request {
 func (m *RWMutex) writing() *writing { return &writing{base: &engine.Made(m).base} }
 func (m *RWMutex) reading() *reading { return &reading{base: &engine.Made(m).base} }
 
-// usable returns nil, or why m cannot be used.
 func (m *RWMutex) usable() error {
 	m = engine.Made(m)
 	return engine.Usable(m.engine, m.err)

@@ -42,7 +42,7 @@ type Semaphore struct {
 	err    error // why it cannot be used
 }
 
-// New returns the semaphore of that name, which stands at key in Redis. It does no I/O. If an
+// New returns the semaphore of that name, which is at key in Redis. It does no I/O. If an
 // argument is wrong, every call on the semaphore says so.
 func New(e *engine.Engine, name, key string) *Semaphore {
 	s := &Semaphore{engine: e, name: name}
@@ -271,7 +271,6 @@ func (s *Semaphore) Available(ctx context.Context) (int, error) {
 	return int(call.Result()), nil
 }
 
-// usable returns nil, or why s cannot be used.
 func (s *Semaphore) usable() error {
 	s = engine.Made(s)
 	return engine.Usable(s.engine, s.err)

@@ -83,7 +83,7 @@ if failure then
 end
 failure = failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[1], lasts))
 if failure and life < 0 then
-  -- The record must never stand without an expiry.
+  -- The record must never be left without an expiry.
   redis.call('DEL', KEYS[1])
   redis.call('ZREM', KEYS[2], member)
   return failure

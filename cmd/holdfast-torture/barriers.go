@@ -89,7 +89,7 @@ func (o *object) arrives(lane string, n note) *party {
 	return p
 }
 
-// awaited records what a party was told.
+// awaited records what a party got.
 func (o *object) awaited(p *party, n note) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

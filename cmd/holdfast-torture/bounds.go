@@ -30,8 +30,8 @@ func freeBound(object string) time.Duration {
 	return handoverBound
 }
 
-// slowHandover is longer than a message ever takes: a waiter that took longer has asked by
-// itself.
+// slowHandover is longer than a message ever takes: a waiter that took longer was not
+// woken by one.
 const slowHandover = 500 * time.Millisecond
 
 // longStall is how long a process must stand still to hold others up.
@@ -40,14 +40,14 @@ const longStall = 50 * time.Millisecond
 // longest is how many of the longest waits the report lists.
 const longest = 10
 
-// resumeBound is how soon a loss must be told after its process runs again.
+// resumeBound is how soon the holder must be notified of a loss after its process runs again.
 const resumeBound = 50 * time.Millisecond
 
 // usableBound is how soon after an outage a grant must come. Where all replicas have to
 // confirm, the outage lasts until they are back.
 const usableBound = 3 * time.Second
 
-// losses judges when the holders were told of losses.
+// losses judges when the holders were notified of losses.
 func (v *verdict) losses(lease time.Duration) {
 	m := margin(lease)
 	v.Losses.Told = len(v.signals)

@@ -38,13 +38,13 @@
 //     checked with Porcupine against a sequential model. An operation without a known outcome
 //     may have happened at any time until a lease later.
 //
-// Besides: counts of semaphores and latches are exact, losses are told before the server's
+// Besides: counts of semaphores and latches are exact, holders are notified of losses before the server's
 // expiry, no waiter waits long for a lock that is free, and no key, channel, connection or
 // goroutine is left. A run with too few grants or faults fails.
 //
 // Where no fault can be the reason, the bounds are tight. For a lease and two seconds more
-// there is no fault: in that time nine of ten hand-overs take a quarter of a second at the
-// most, a fair lock goes to the lane that came first, and each process has its turns in a crowd
+// there is no fault: in that time nine of ten hand-overs take at most a quarter of a
+// second, a fair lock goes to the lane that came first, and each process has its turns in a crowd
 // for one lock. Throughout the run, the loss of a renewed lease outside the shadow of a fault
 // is a violation, and so is a loss that its holder is never told. With -bounds=false the report lists
 // what took too long, and that is no violation: a busy machine may be the reason.
@@ -58,8 +58,8 @@
 // data. After a result that was kept, only the last explains it.
 //
 // Lanes of the kind barrier are parties; some leave soon, and some reset the barrier. Of each generation
-// that has tripped all parties are told, each with another arrival, but for those that were killed or
-// told that they cannot know; none is told that it has broken; and its number is greater than those of
+// that has tripped all parties are notified, each with another arrival, but for those that were killed or
+// cannot know; to none it has broken; and its number is greater than those of
 // all that had ended before. Barriers do not wait for replicas either: a generation during which Redis
 // may have lost its data is left out.
 //

@@ -1,4 +1,4 @@
-// The oracle of barriers: what the parties of each generation were told.
+// The oracle of barriers: what the parties of each generation got.
 
 package main
 
@@ -21,7 +21,7 @@ type party struct {
 	ending     string
 }
 
-// trips reports whether the party was told that its generation has tripped.
+// trips reports whether the generation has tripped, as the party got it.
 func (p *party) trips() bool { return p.ending == tripped }
 
 // doubtful reports whether nobody knows what its generation would have told the party.
@@ -31,7 +31,7 @@ func (p *party) doubtful() bool { return p.ending == unknown || p.ending == gone
 // broken it by leaving.
 func (p *party) breaks() bool { return !p.trips() && !p.doubtful() && p.generation != 0 }
 
-// generation is the parties that were told how one generation ended.
+// generation is the parties that know how one generation ended.
 type generation struct {
 	number           int64
 	tripped, broken  []*party
@@ -41,7 +41,7 @@ type generation struct {
 const (
 	// lateArrival is how long after its wait the request of a party may still arrive.
 	lateArrival = 2 * time.Second
-	// leaveBound is how long after the end of its context a party is told: 3 s (docs/barrier.md), and
+	// leaveBound is how long after the end of its context a party returns: 3 s (docs/barrier.md), and
 	// some time for what is not waiting.
 	leaveBound = 3500 * time.Millisecond
 )
@@ -81,7 +81,7 @@ func (v *verdict) barrier(o *object) {
 	v.growing(o)
 }
 
-// party judges one party by itself.
+// party judges one party alone.
 func (v *verdict) party(name string, p *party) {
 	if over := time.Duration(p.at - p.deadline); p.ending != gone && over > leaveBound+v.starved(p.lane, p.deadline, p.at) {
 		v.exceed("%s was told of %s %v after its wait was to end", p.lane, name, over)
@@ -119,7 +119,7 @@ func generationsOf(all []*party) []*generation {
 	return slices.SortedFunc(maps.Values(byNumber), func(a, b *generation) int { return cmp.Compare(a.number, b.number) })
 }
 
-// tripped judges a generation of which some were told that it has tripped: all its parties were, or do not
+// tripped judges a generation of which some know that it has tripped: all its parties were, or do not
 // know. It returns the doubts that are left to explain other generations.
 func (v *verdict) tripped(name string, g *generation, doubts []*party) []*party {
 	if len(g.broken) > 0 {
@@ -167,7 +167,7 @@ func (g *generation) mayHave(p *party) bool {
 	return p.call <= g.until && p.at+int64(lateArrival) >= g.from
 }
 
-// wokenUp judges how soon the parties of a generation that has tripped were told.
+// wokenUp judges how soon the parties of a generation that has tripped were notified.
 func (v *verdict) wokenUp(name string, g *generation) {
 	for _, p := range g.tripped {
 		took := time.Duration(p.at - g.until)

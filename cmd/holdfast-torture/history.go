@@ -117,7 +117,7 @@ func take(h *hold) porcupine.Operation {
 }
 
 // latchHistory is the record of one latch that n lanes counted down: the rest that each lane
-// was told, and that no lane has passed before zero.
+// was notified, and that no lane has passed before zero.
 func latchHistory(name string, n int, counts []count) history {
 	h := history{object: name, model: porcupine.Model{
 		Init: func() any { return n },

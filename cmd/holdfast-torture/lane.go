@@ -1,4 +1,4 @@
-// A lane: one user of one kind, which takes turns until it is told to stop.
+// A lane: one user of one kind, which takes turns until it is asked to stop.
 
 package main
 
@@ -121,12 +121,12 @@ type holdUnderWay struct {
 	token  int64
 
 	unwatch  func() bool
-	heard    chan struct{}             // closed when the loss was told and recorded
+	heard    chan struct{}             // closed when the holder was notified of the loss, and that was recorded
 	deadline atomic.Pointer[time.Time] // the last deadline that was seen
-	told     atomic.Pointer[note]      // when the loss was told
+	told     atomic.Pointer[note]      // when the holder was notified of the loss
 }
 
-// watch records the instant at which a loss is told.
+// watch records the instant at which the holder is notified of a loss.
 func (h *holdUnderWay) watch() {
 	h.heard = make(chan struct{})
 	h.unwatch = context.AfterFunc(h.held, func() {
@@ -162,11 +162,11 @@ func (h *holdUnderWay) attest() (at int64, lasts bool) {
 	return stamp(now), true
 }
 
-// wordPatience is how long awaitWord waits for a loss to be told, after the deadline.
+// wordPatience is how long awaitWord waits for the notice of a loss, after the deadline.
 const wordPatience = 3 * time.Second
 
-// awaitWord waits, if the deadline has passed, until the loss is told. A loss that is not told
-// within wordPatience is recorded as told at the end of that time, too late for any margin.
+// awaitWord waits, if the deadline has passed, until the holder is notified of the loss. A loss that is not
+// notified within wordPatience is recorded as notified at the end of that time, too late for any margin.
 func (h *holdUnderWay) awaitWord() {
 	seen := h.deadline.Load()
 	if seen == nil || time.Now().Before(*seen) || time.Now().Before(h.grant.Deadline()) {

@@ -1,4 +1,4 @@
-// Latches: lanes count down one after the other, and the rest that each was told must be right.
+// Latches: lanes count down one after the other, and the rest that each got must be right.
 
 package main
 

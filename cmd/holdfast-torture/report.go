@@ -72,7 +72,7 @@ type kindReport struct {
 
 type historyReport struct{ Checked, Operations int }
 
-// lossReport counts how losses were told. ByServer means long before the deadline; InTime means
+// lossReport counts how holders were notified of losses. ByServer means long before the deadline; InTime means
 // before the server's expiry.
 type lossReport struct {
 	Told, ByServer, InTime, Starved, Late int
@@ -88,7 +88,7 @@ type longWait struct {
 	After      duration // from the beginning of the run to the release
 	Took       duration
 	Kept       duration // the lock was held, or the first in the queue had not come for it
-	ForOne     duration // Kept, for one owner at the most
+	ForOne     duration // Kept, for at most one owner
 	OutOfReach duration // no master answered
 	Free       duration // any lane could have taken it
 }

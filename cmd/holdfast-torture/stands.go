@@ -27,7 +27,7 @@ const (
 )
 
 // outlasting returns how many looks found that the holder believed in a later end than Redis
-// would give it, and by how much at the most.
+// would give it, and by at most how much.
 func outlasting(holds []*hold, seen []stand, shadow windows) (n int, worst time.Duration) {
 	byOwner := make(map[string][]*hold)
 	for _, h := range holds {

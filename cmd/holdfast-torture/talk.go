@@ -58,7 +58,7 @@ type note struct {
 	// For ended, if the lease was lost: why, as Release says.
 	Why string
 
-	// For ended, if the lease was lost: when that was told, and by when it had to be, on this
+	// For ended, if the lease was lost: when its holder was notified, and by when it had to be, on this
 	// process's clock. For granted and holding: the lease's deadline as it was known then.
 	Told, Deadline int64
 }

@@ -71,7 +71,7 @@ const shutOut = "replicas shut out"
 
 // replicasOf is how many replicas each master has. If fewer of them have to confirm a grant, a
 // replica without the grant may be promoted: while a failover is under way, the former master
-// and a replica that has not been told yet go on confirming to each other.
+// and a replica that does not know yet go on confirming to each other.
 var replicasOf = map[string]int{"sentinel": 2, "cluster": 1}
 
 // durable makes a server keep all data that it has acknowledged when it is killed. With

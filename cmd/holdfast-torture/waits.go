@@ -1,4 +1,4 @@
-// Durations: hand-overs of free objects, losses until they were told, outages until the next
+// Durations: hand-overs of free objects, losses until their holders were notified, outages until the next
 // grant.
 
 package main
@@ -42,7 +42,7 @@ func handovers(name string, holds []*hold, shadows windows, seen changes) []hand
 	return all
 }
 
-// lossSignal is how a loss was told: how long after the lease's local deadline (before it, if
+// lossSignal is how a holder was notified of a loss: how long after the lease's local deadline (before it, if
 // negative), and for how much of that time the process did not run.
 type lossSignal struct {
 	late, starved time.Duration
@@ -50,7 +50,7 @@ type lossSignal struct {
 	never         bool // the loss was never told
 }
 
-// signals returns the losses that were told, with the stalls of their processes. A loss that
+// signals returns the losses of which the holders were notified, with the stalls of their processes. A loss that
 // was never told is marked never.
 func signals(holds []*hold, stalls map[string][]span) []lossSignal {
 	var all []lossSignal

@@ -20,7 +20,7 @@
 // # On an error
 //
 // If Redis is out of reach, Lock waits for it as long as its context allows, for ever if that does not end. TryLock
-// fails after 3 s. Unlock fails after 5 s at the most, and the lock is free when the lease is over.
+// fails after 3 s. Unlock fails after at most 5 s, and the lock is free when the lease is over.
 package holdcertmagic
 
 import (

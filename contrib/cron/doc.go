@@ -24,8 +24,8 @@
 //
 // # On an error
 //
-// The job does not run this time, and the logger is told why. If Redis does not answer, that takes 3 s, and the
-// error matches holdfast.ErrUnavailable. If another replica has the tick or the lock, the logger's Info is told.
+// The job does not run this time, and that is logged. If Redis does not answer, that takes 3 s, and the
+// error matches holdfast.ErrUnavailable. If another replica has the tick or the lock, that is logged by Info.
 // Nothing is tried again before the next time of the schedule.
 //
 // # Order in a Chain

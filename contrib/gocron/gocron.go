@@ -75,7 +75,7 @@ var (
 	_ gocron.Elector = leader.Elector{}
 )
 
-// NewLocker returns a Locker. Each lock stays held for atLeast after its grant, also if the job is done sooner or its
+// NewLocker returns a Locker. Each lock stays held for atLeast after its grant, even if the job is done sooner or its
 // process dies; with 0 it is released with the end of the job. The options override the Client's defaults.
 func NewLocker(client *holdfast.Client, atLeast time.Duration, options ...holdfast.LeaseOption) *Locker {
 	return &Locker{client: client, atLeast: atLeast, options: options, held: make(map[string][]*Run)}

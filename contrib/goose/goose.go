@@ -29,7 +29,7 @@
 //
 // If the lock is not granted, nothing is migrated. If another held it until the context ended, Up's error matches
 // holdfast.ErrBusy; if Redis could not be reached, holdfast.ErrUnavailable. If Redis is gone at the end, Unlock fails
-// after 5 s at the most, though the migrations are done; the lock is free when the lease is over.
+// after at most 5 s, though the migrations are done; the lock is free when the lease is over.
 //
 // Goose takes the lock for Status and GetDBVersion too, so they also wait. HasPending and GetVersions take none.
 package holdgoose

@@ -17,7 +17,7 @@ func TestTheDocumentsSayHowLongThingsTake(t *testing.T) {
 	doctest.Says(t, finishLimit, "latch/latch.go", "not answered within {}")
 	doctest.Says(t, closeGrace, "docs/architecture.md", "for {} at the most")
 	doctest.Says(t, closeGrace, "docs/guarantees.md", "within {} if calls were")
-	doctest.Says(t, closeGrace, "client.go", "{} at the most")
+	doctest.Says(t, closeGrace, "client.go", "for at most {}")
 	doctest.Says(t, closeGrace+tellingGrace, "docs/guarantees.md", "within {} if a log handler")
 	doctest.Says(t, closeGrace+tellingGrace, "client.go", "blocks makes it {}")
 }

@@ -53,7 +53,7 @@ func share(last *atomic.Pointer[grace], until time.Time) context.Context {
 	return g
 }
 
-// close ends the last graces, which no call needs any more. The others end by themselves.
+// close ends the last graces, which no call needs any more. The others end when their time is over.
 func (gs *graces) close() {
 	for _, last := range []*atomic.Pointer[grace]{&gs.whole, &gs.shorter} {
 		if g := last.Load(); g != nil {

@@ -17,7 +17,7 @@ import (
 // the rest are the numbers of the owners, in the order of the keys. The script answers conn.Done and
 // the time. Then follow two numbers for each key whose time to live is not the length, in the order
 // of the keys. The first is the index of the key, counted from 1. The second is its time to live in
-// ms; -1 if it has no end; notHeld; or less than notHeld if only a renewal of this task by itself
+// ms; -1 if it has no end; notHeld; or less than notHeld if only a renewal of this task alone
 // can tell.
 type Part struct {
 	Script *conn.Script
@@ -55,7 +55,6 @@ type scratch struct {
 	read bool
 }
 
-// clear empties the scratch for another batch.
 func (r *scratch) clear() {
 	clear(r.members)
 	clear(r.keys)
@@ -63,7 +62,7 @@ func (r *scratch) clear() {
 	r.members, r.keys, r.args = r.members[:0], r.keys[:0], r.args[:0]
 }
 
-// divide returns the groups among the tasks, and the tasks that are renewed by themselves. A call
+// divide returns the groups among the tasks, and the tasks that are renewed alone. A call
 // for one task costs less than a call for many with one key.
 func (r *scratch) divide(batch []renewal.Task, slot func(key string) int) (groups []group, alone []Renewable) {
 	members, mixed := r.members, false
@@ -128,7 +127,7 @@ func (r *scratch) call(g group, client *string) *conn.Call {
 }
 
 // answer tells each task the outcome of its renewal. It returns the tasks whose outcome is not
-// known although the server answers. They must be renewed by themselves.
+// known although the server answers. They must be renewed alone.
 func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 	if err != nil && !conn.Answered(err) {
 		for _, m := range g {

@@ -42,7 +42,7 @@ type Lead struct {
 // Join joins the callers of this process that want the answer for key, and of the same sort. The
 // first one leads. The others wait: for the answer that the leader tells, or until its turn has
 // ended without one, when the next of them leads. A caller of another sort than the present ones
-// leads by itself: it shares nothing.
+// leads alone: it shares nothing.
 //
 // Join returns a Lead if the caller leads, and an answer otherwise. If ctx ends the wait, the error
 // matches ctx's error, and errs.Busy if a leader has said so; otherwise errs.Unavailable, if ctx's deadline
@@ -100,7 +100,7 @@ func (s *joins) leaves(j *Join, end error) error {
 	case j.busy:
 		return fmt.Errorf("%w: %w", errs.Busy, end)
 	case errors.Is(end, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", errs.Unavailable, end) // Redis has told nobody anything yet
+		return fmt.Errorf("%w: %w", errs.Unavailable, end) // Redis has answered nobody yet
 	default:
 		return end
 	}
@@ -131,7 +131,7 @@ func (l *Lead) end() bool {
 	return ended
 }
 
-// Busy says that somebody is at work: this leader, or another of whom Redis has told it.
+// Busy says that somebody is at work: this leader, or another that Redis has named.
 func (l *Lead) Busy() {
 	l.join.joins.mu.Lock()
 	defer l.join.joins.mu.Unlock()

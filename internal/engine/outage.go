@@ -17,17 +17,17 @@ import (
 type outages struct {
 	mu     sync.Mutex
 	byAddr map[string]*outage
-	late   time.Time // when the log was last told that renewals come late
+	late   time.Time // when it was last logged that renewals come late
 }
 
 // outage is the record of one server.
 type outage struct {
 	since time.Time // when the first renewal failed; zero while they get through
-	said  time.Time // when the log was last told that an outage has begun
-	told  bool      // the log was told of this outage
+	said  time.Time // when it was last logged that an outage has begun
+	told  bool      // this outage was logged
 }
 
-// outageQuiet is how long after the log was told of one outage the next one of the same server is
+// outageQuiet is how long after one outage was logged the next one of the same server is
 // not logged, so that a server that comes and goes does not fill the log.
 const outageQuiet = 10 * time.Second
 
@@ -55,8 +55,8 @@ func (s *sender) unanswered(addr string, try time.Duration) (answered func() boo
 	return time.AfterFunc(2*try, func() { s.tried(addr, errUnanswered) }).Stop
 }
 
-// take takes in one outcome. begun says that the log must be told that an outage has begun. lasted
-// is how long an outage was that the log was told of and that is over now, else 0.
+// take takes in one outcome. begun says that the beginning of an outage is to be logged. lasted
+// is how long an outage was that was logged and is over now, else 0.
 func (o *outages) take(addr string, failed bool, now time.Time) (begun bool, lasted time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,7 +84,7 @@ func (o *outages) take(addr string, failed bool, now time.Time) (begun bool, las
 	return begun, lasted
 }
 
-// behind tells the log that more renewals are due than get through, if the most urgent task of a
+// behind logs that more renewals are due than get through, if the most urgent task of a
 // batch has less than half of its lease left, and more tasks wait. Then leases will be lost, if it
 // goes on like that, though the server answers.
 func (s *sender) behind(addr string, urgent renewal.Task, waiting int) {
@@ -98,7 +98,7 @@ func (s *sender) behind(addr string, urgent renewal.Task, waiting int) {
 	}
 }
 
-// sayLate reports whether the log should be told again that renewals come late.
+// sayLate reports whether it is to be logged again that renewals come late.
 func (o *outages) sayLate(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

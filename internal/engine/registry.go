@@ -81,7 +81,6 @@ func (r *registry) empty() (none <-chan struct{}, held int) {
 	return r.none, held
 }
 
-// any reports whether there is a hold.
 func (r *registry) any() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +117,6 @@ func (r *registry) under(key string) []Held {
 	return held
 }
 
-// end ends every hold, with that cause.
 func (r *registry) end(cause error) {
 	r.mu.Lock()
 	var held []Held

@@ -15,7 +15,7 @@ import (
 const (
 	// outletRoom is how many reports may wait in an outlet. Further ones are dropped and counted.
 	outletRoom = 1 << 14
-	// tellingGrace is how much longer than closeGrace Close waits, at the most, for the user's code.
+	// tellingGrace is how much longer than closeGrace Close waits at most for the user's code.
 	tellingGrace = 100 * time.Millisecond
 )
 
@@ -67,7 +67,6 @@ func (o *outlet) put(f func()) {
 	}
 }
 
-// count adds n to a counter soon.
 func (o *outlet) count(c count, n int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/renewal"
 )
 
-// Renewable is a task that a script renews, either by itself or together with others of its kind by
+// Renewable is a task that a script renews, either alone or together with others of its kind by
 // a script that renews many.
 type Renewable interface {
 	renewal.Task
 	// Part returns what the task brings to a renewal of many. Its Script is nil if the task is
-	// renewed by itself, or if there is nothing to renew any more.
+	// renewed alone, or if there is nothing to renew any more.
 	Part() Part
-	// Renewal returns the call that renews the task by itself, or nil if there is
+	// Renewal returns the call that renews the task alone, or nil if there is
 	// nothing to renew any more.
 	Renewal() *conn.Call
 	// Renewed takes in the outcome of a renewal.
@@ -40,7 +40,7 @@ type Renewed struct {
 
 // sender sends the scheduler's batches to Redis: the calls that renew many in one pipeline, and the
 // calls that renew one in another. If a call for many fails by what a server says, or comes late,
-// each of its tasks is renewed by itself, so that no task is told of an error that is another's.
+// each of its tasks is renewed alone, so that no task gets an error that is another's.
 type sender struct {
 	e         *Engine
 	outages   outages
@@ -115,7 +115,6 @@ func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, tr
 	return alone
 }
 
-// sendAlone renews each task by a call of its own.
 func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable, try time.Duration) {
 	asked := make([]Renewable, 0, len(tasks))
 	calls := make([]*conn.Call, 0, len(tasks))
@@ -158,7 +157,6 @@ func ofHolds(tasks []Renewable, outcomes []error) []error {
 	return outcomes
 }
 
-// measure records a batch of n renewals.
 func (s *sender) measure(took time.Duration, n int) {
 	s.e.measure(func() { s.e.Telemetry.RenewalBatch(took, n) })
 }

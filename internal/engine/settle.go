@@ -29,10 +29,11 @@ const soon = 5 * time.Millisecond
 // Settle undoes, in the background, what a request whose reply was never heard may have done or may
 // still do. It calls undo again and again, until one is answered after that request's not-after,
 // which is in microseconds of the server's clock. From then on the request changes nothing any
-// more, and whatever it did before has been undone. An undo may overtake the request, which then
-// takes something for nobody. Mostly it comes a few milliseconds later, so the first pauses are short. undo returns the call that was answered, or nil
-// if nothing is left to undo. If undo fails, Settle logs that and gives up. limit bounds the whole
-// clean-up: after it, the lease that may have been left has run out by itself.
+// more, and whatever it did before has been undone. If an undo overtakes the request, that mostly
+// comes a few milliseconds later, so the first pauses are short.
+//
+// undo returns the call that was answered, or nil if nothing is left to undo. If it fails, Settle
+// logs that and gives up. limit bounds the whole clean-up: after it, what was taken has run out.
 func (e *Engine) Settle(notAfter int64, limit time.Duration, undo func(context.Context) (*conn.Call, error)) {
 	e.Background(func() {
 		ctx, cancel := context.WithTimeout(e.cleaning, limit)

@@ -11,7 +11,6 @@ import (
 
 const prefix = "holdfast: "
 
-// wrapped is an error together with the operation that failed.
 type wrapped struct {
 	op  string
 	err error

@@ -92,7 +92,6 @@ func (h *hold) take(ctx context.Context) error {
 	}
 }
 
-// give gives the turn back.
 func (h *hold) give() {
 	h.mu.Lock()
 	h.changing = false

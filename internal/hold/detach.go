@@ -105,7 +105,7 @@ type Movable interface {
 	Resource
 	// Move moves the hold from one owner to the other, leaves one lease on it, and makes its time
 	// to live no less than length. The reply is Done with the time to live in ms and the token,
-	// also if the hold had moved before; or Refused if neither owner holds it.
+	// even if the hold had moved before; or Refused if neither owner holds it.
 	Move(from, to Owner, length time.Duration) *conn.Call
 }
 

@@ -1,5 +1,5 @@
 // Package hold is the life of what is held: how it is asked for, kept, passed on and given up, and
-// how its holder is told that it has ended. Package lease shows users the Lease; the packages of
+// how its holder is notified of its end. Package lease shows users the Lease; the packages of
 // the synchronizers bring a Resource and make a Request.
 //
 // Leases of one owner on one thing (a lock, and whatever re-entered it) make up a hold, which is
@@ -33,7 +33,7 @@
 // What holds at all times:
 //
 //   - As long as Redis keeps the key, it gives the thing to nobody else before the deadline.
-//     So a holder that is told at the deadline is told in time.
+//     So a holder that is notified at the deadline is notified in time.
 //   - Only a grant makes a hold. A renewal, a recount or an Extend that finds no field has
 //     found a loss.
 //   - No request but the last one shortens the time to live, so that of two answers which

@@ -1,4 +1,4 @@
-// How leases and holds end, and how that is told.
+// How leases and holds end, and how their holders are notified.
 
 package hold
 
@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// end is how a lease or a hold has ended. Its err is the error by which that is told.
+// end is how a lease or a hold has ended. Its err is the error that says so.
 type end uint8
 
 const (
@@ -46,7 +46,7 @@ func (e end) err() error {
 // was a fixed one, or had a MaxHold, and that time is over.
 func (e end) byItself() bool { return e == byExpiry || e == byMaxHold }
 
-// ending is what must still be told of a lease that has ended, after the hold's mutex is given
+// ending is what is still to be done about a lease that has ended, after the hold's mutex is given
 // back.
 type ending struct {
 	lease    *Lease
@@ -188,7 +188,7 @@ func (h *hold) endAll(l loss) error {
 	return err
 }
 
-// announce tells of leases that ended by themselves, and of the hold if it has ended with them. If
+// announce tells of leases that were not released, and of the hold if it has ended with them. If
 // it has not, Redis still counts these leases, so announce has the count corrected.
 func (h *hold) announce(over []ending, gone bool) {
 	for _, e := range over {
@@ -209,7 +209,7 @@ func (h *hold) announce(over []ending, gone bool) {
 }
 
 // tidy gives up what a late request may take again though nobody wants it any more. If the leases
-// have ended by themselves, work may still be going on, so the key is left to its time to live. If
+// have ended as agreed, work may still be going on, so the key is left to its time to live. If
 // that is over before the last of these requests can arrive, tidy gives the thing up then.
 func (h *hold) tidy() {
 	h.mu.Lock()

@@ -27,5 +27,5 @@ func TestTheDocumentsSayHowLongLeasesLast(t *testing.T) {
 	doctest.Says(t, DefaultCohortTime, "docs/architecture.md", "1000 times or for {}")
 	doctest.Says(t, DefaultCohortTime, "options.go", "default 1000 times or {}")
 	doctest.Says(t, DefaultCohortTime, "lease/options.go", "1000 times, {}")
-	doctest.Says(t, MaxLocalHandoffs, "lease/options.go", "n is {} at the most")
+	doctest.Says(t, MaxLocalHandoffs, "lease/options.go", "n is at most {}")
 }

@@ -27,7 +27,7 @@ func (a *acquisition) undo() {
 }
 
 // giveUp releases, in the background, what owner may have of r, until a release is answered after
-// notAfter. After that, and once the lease is over, which lasts for left at the most, nothing is
+// notAfter. After that, and once the lease is over, which lasts for at most left, nothing is
 // left to give up.
 func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
 	giveUpWith(e, r, owner, 0, notAfter, left)

@@ -14,10 +14,6 @@ import (
 
 // hold is what Redis knows: one owner's possession of one thing, with one time to live, under one
 // or more leases. It is the task that the scheduler renews.
-//
-// Its deadline is the local instant at which it counts as lost: the sending of the last request
-// that was answered, plus the time to live that the answer gave, minus the margin for drifting
-// clocks. Redis cannot give the thing to another owner before that.
 type hold struct {
 	entry    renewal.Entry
 	member   engine.Registered
@@ -78,10 +74,8 @@ func (h *hold) lateUntil() int64 {
 	return h.late.until
 }
 
-// owner returns the owner under which Redis knows the hold.
 func (h *hold) owner() Owner { return NewOwner(h.engine.Client(), h.number) }
 
-// kind returns what measurements of the hold are of.
 func (h *hold) kind() telemetry.Kind { return telemetry.Kind{Name: h.resource.Kind(), Group: h.group} }
 
 // permits returns how many permits the hold is of; 0 if it is of something else.
@@ -128,7 +122,7 @@ func (h *hold) Urgency() (deadline time.Time, try time.Duration) {
 	return h.deadline, try
 }
 
-// try returns how long one try of a renewal takes at the most.
+// try returns how long one try of a renewal takes at most.
 func (h *hold) try() time.Duration {
 	longest := MinLease
 	for l := h.leases; l != nil; l = l.next {

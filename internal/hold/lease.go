@@ -244,7 +244,6 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

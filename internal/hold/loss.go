@@ -1,4 +1,4 @@
-// Why a lease ended by itself, in words.
+// Why a lease ended without its release, in words.
 
 package hold
 

@@ -22,7 +22,6 @@ func (l *Lease) Note(text string) {
 	}
 }
 
-// unnote takes back what the lease has noted.
 func (l *Lease) unnote() { l.hold.engine.Note(l.hold.number, l, "") }
 
 // Note is lease.Note.

@@ -113,7 +113,6 @@ func (a *acquisition) takePlace() {
 	}
 }
 
-// call returns the call of one request.
 func (a *acquisition) call(ctx context.Context, ask line.Ask) *conn.Call {
 	if !ask.InQueue {
 		return a.resource.Acquire(a.owner, a.settings.Length)

@@ -50,7 +50,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 }
 
 // releaseOver is the release of a lease that has ended. It returns how it ended. If what the lease
-// was on may still stand in Redis, releaseOver gives it up, once. The caller holds the mutex;
+// was on may still be in Redis, releaseOver gives it up, once. The caller holds the mutex;
 // releaseOver gives it back.
 func (l *Lease) releaseOver() error {
 	h := l.hold
@@ -247,7 +247,7 @@ func (h *hold) afterEntry(ctx context.Context) error {
 	if err := h.free(ctx, 0); err != nil && !errors.Is(err, errs.Lost) {
 		return err
 	}
-	return nil // also if the entry's own clean-up came first
+	return nil // even if the entry's own clean-up came first
 }
 
 // settle goes on releasing in the background, until a release is answered after notAfter.

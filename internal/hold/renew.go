@@ -146,9 +146,9 @@ func (h *hold) prolonging(call *conn.Call) *conn.Call {
 }
 
 // prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the
-// meantime. If the hold was lost, it is given up, or it would stand in Redis for another whole
+// meantime. If the hold was lost, it is given up, or it would stay in Redis for another whole
 // lease. One that was released, and stays for less than that, gets its own end again. If its leases
-// ended by themselves, it is not given up: work may still be going on, and a Release frees it.
+// ended as agreed, it is not given up: work may still be going on, and a Release frees it.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost, stays := h.lost(), h.stillStays() > 0

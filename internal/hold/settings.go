@@ -47,7 +47,7 @@ func (s *Settings) TokenKept() time.Duration {
 // age.
 func RemadeLife(kept int64) int64 { return cmp.Or(kept, DefaultTokenLife.Milliseconds()) }
 
-// NoExpiry is the remaining time of a hold that never ends by itself.
+// NoExpiry is the remaining time of a hold that has no end.
 const NoExpiry time.Duration = -1
 
 // Remaining returns a time to live as queries do: NoExpiry if it has no end, for which it is negative
@@ -98,7 +98,7 @@ func (s Settings) Check() error {
 		return fmt.Errorf("a longest hold of %v: %w", s.MaxHold, errs.BadArgument)
 	}
 	if s.TokenLife != 0 && s.TokenLife < MinTokenLife {
-		return fmt.Errorf("tokens that are kept for %v, want %v at the least: %w", s.TokenLife, MinTokenLife, errs.BadArgument)
+		return fmt.Errorf("tokens that are kept for %v, want at least %v: %w", s.TokenLife, MinTokenLife, errs.BadArgument)
 	}
 	if s.Replicas < 0 {
 		return fmt.Errorf("%d replicas: %w", s.Replicas, errs.BadArgument)

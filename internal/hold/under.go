@@ -38,7 +38,7 @@ func (h *hold) keptUntil() (until time.Time) {
 	return until
 }
 
-// outlived gives the hold up in Redis at the end of its lease, if it has ended by itself while
+// outlived gives the hold up in Redis at the end of its lease, if it has ended without a release while
 // holds under it go on. It is called when the hold has ended, and when a hold under it has been
 // registered, so that the later of the two calls finds both.
 func (h *hold) outlived() {

@@ -22,8 +22,8 @@ func WithProgress(ctx context.Context, p *Progress) context.Context {
 	return context.WithValue(ctx, progressKey{}, p)
 }
 
-// stretch is a part of all ways over keys that a Scan goes: from so many thousandths on, so many of them, for so many
-// keys. A nil stretch notes nothing.
+// stretch is a part of a Scan: it begins when from thousandths of the whole are done, is of thousandths
+// long, and goes over that many keys. A nil stretch notes nothing.
 type stretch struct {
 	to       *Progress
 	from, of float64

@@ -14,7 +14,6 @@ import (
 // microseconds: see leader/lua/candidate.lua.
 const priorityStep = 10_000_000_000_000
 
-// queue returns those that wait, in their order.
 func (s *State) queue(waiters []listed) []Waiter {
 	type placed struct {
 		Waiter

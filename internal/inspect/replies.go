@@ -55,7 +55,6 @@ func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
 // header is how many elements of a reply come before the holders.
 const header = 14
 
-// holder parses the holder that begins at i.
 func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 	id, write := strings.CutSuffix(call.Text(i), ":write")
 	h := Holder{field: call.Text(i), Write: write, Remaining: remaining}
@@ -75,7 +74,6 @@ func slot(h Holder, text string) Holder {
 	return h
 }
 
-// lasts turns a PTTL into a duration.
 func lasts(ms int64) time.Duration {
 	switch ms {
 	case -1:

@@ -20,7 +20,7 @@ import (
 // pageSize is how many keys a server is asked to go over in one SCAN.
 const pageSize = 512
 
-// longestNumber is how many bytes a whole number has at the most.
+// longestNumber is how many bytes a whole number has at most.
 const longestNumber = 20
 
 // Scan calls page with the names that match pattern and at which a synchronizer may stand, on every
@@ -207,7 +207,6 @@ func candidate(name string) bool {
 	return keys.Check(name) == nil && !readTimeout.MatchString(name)
 }
 
-// candidates returns the names at which a synchronizer may stand.
 func candidates(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !candidate(name) })
 }

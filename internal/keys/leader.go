@@ -13,7 +13,7 @@ type Leader struct {
 	FairLock
 	Record  string // what the leader says of itself: a hash
 	Names   string // what the candidates in the queue say of themselves: a hash by owner
-	Changes string // the channel on which changes of the leader are told
+	Changes string // the channel on which changes of the leader are announced
 }
 
 // ForLeader returns the keys and channels of the election of that name. It takes the names that

@@ -78,7 +78,7 @@ type Place struct {
 	Grain Grain
 	Owner int64  // the number of the owner that the waiter is itself
 	ID    string // that owner's id, if each waiter has a place
-	// Lasts is for how long a place is kept, at the least, after the request that kept it was sent.
+	// Lasts is for how long a place is kept at least, after the request that kept it was sent.
 	// It is also how long the thing is held if it is handed to the waiter. 0 means that being handed
 	// it is not enough: the waiter must ask.
 	Lasts time.Duration
@@ -95,7 +95,7 @@ type Ask struct {
 	// Seq is the number of the place, 0 if it is not known yet. A waiter that has lost its place
 	// takes it again with this number.
 	Seq int64
-	// Poll says that nothing has told of a change since the last answer, which said that the thing
+	// Poll says that nothing has announced a change since the last answer, which said that the thing
 	// is held for longer than until now.
 	Poll bool
 	// Next is the number of the owner that is to have the seat once Owner is granted the thing,
@@ -123,9 +123,9 @@ type Answer struct {
 	// Seq is the number of the place, if the request was refused. NextSeq is the number of the place
 	// that Ask.Next got, if it was granted; 0: that owner got none.
 	Seq, NextSeq int64
-	// Nudge is the IDs of the waiters that must ask by themselves: the grant went to them, or is
+	// Nudge is the IDs of the waiters that must each ask: the grant went to them, or is
 	// theirs to take, or their place is gone. If the asker's own place was gone, its ID is among
-	// them, and all waiters behind it are told to ask.
+	// them, and all waiters behind it are nudged.
 	Nudge []string
 	// Doubt says that a request was not answered that may still change something for Ask.Owner or
 	// Ask.Next. Or the place had been lost: what was handed to Owner in it may have gone to another

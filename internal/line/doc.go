@@ -20,7 +20,7 @@
 //
 //	behind    it stands behind the head and asks nothing
 //	head      it runs waitAsHead
-//	nudged    of a FairMutex: it asks once by itself, then stands behind again
+//	nudged    of a FairMutex: it asks once, then stands behind again
 //	granted   by Redis (its request said so), by a holder of this process (Pass), by a
 //	          message (handed), or by the head's grant, where that is everybody's (Common)
 //
@@ -46,16 +46,7 @@
 //	                            not the head's, so that it stays when a head leaves or a
 //	                            lease is passed on
 //
-// A seat is in one of these states (seatState):
-//
-//	none      the process has no place
-//	vacated   likewise, since a message handed the thing over in it: the next head lets a release take
-//	          the next one first
-//	taking    a release of this process is to take it (TakeSeat), and Seated has not said yet
-//	          which number it got
-//	asked     a head has asked as its owner, which may be granted the thing at any time
-//	kept      the number is known, and Redis keeps the place for a while after each request
-//
+// seatState has the states of a seat, and docs/architecture.md shows how each follows from another.
 // A seat that is given up is dropped from the line, and whoever dropped it releases it in Redis.
 //
 // The head sleeps for a pause (pause.go), which says why it asks when nothing has woken it before.

@@ -34,7 +34,7 @@ type policy interface {
 	// the thing has been passed to the head in the meantime.
 	ask(l *Lines, me *waiter) (ask Ask, more, ok bool)
 	// answered takes in the answer to the head's request. It reports whether waiters behind the
-	// head were told to ask. A head whose request was granted, or failed, leaves.
+	// head were nudged. A head whose request was granted, or failed, leaves.
 	answered(l *Lines, me *waiter, ask Ask, a Answer, err error) (nudged bool)
 	// handed reports whether the message hands the thing to the head, and whether the head need not
 	// ask either. It is called under the mutex.

@@ -8,7 +8,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/pubsub"
 )
 
-// line is the line of one name.
 type line struct {
 	key  string
 	head *waiter // the waiter that talks to Redis
@@ -26,7 +25,6 @@ type line struct {
 	dropped []int64 // those of them whose place nobody wants any more
 }
 
-// waiter is one goroutine in a line.
 type waiter struct {
 	prev  *waiter
 	next  *waiter
@@ -44,7 +42,7 @@ type waiter struct {
 	first  Held          // what the request said with which it came; zero: it did not ask, or long ago
 	since  time.Time     // when it joined, where that counts: see overtaking
 	place  place         // in the queue that Redis keeps
-	nudged chan struct{} // holds one signal: what the head was told concerns this waiter; or nil
+	nudged chan struct{} // holds one signal: the waiter is to ask; nil where none is nudged
 }
 
 // place is a waiter's place in the queue that Redis keeps, as its line knows it.
@@ -62,7 +60,6 @@ type heading struct {
 	got    bool          // Redis has granted it the thing
 }
 
-// empty reports whether there is no line for key.
 func (l *Lines) empty(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +123,6 @@ func (l *Lines) add(q *line, w *Want, first Answer) *waiter {
 	return me
 }
 
-// policy is what the waiter's grain decides.
 func (me *waiter) policy() policy { return me.want.Place.Grain.policy() }
 
 // insert links the waiter in behind its prev. If it has none, it is the head of a new line.
@@ -149,7 +145,7 @@ func (l *Lines) endAll(q *line, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for me := q.head.next; me != nil; {
-		next := me.next // once it is told, it is its goroutine's alone
+		next := me.next // once it is notified, it is its goroutine's alone
 		me.granted, me.out, me.over = err == nil, true, err
 		me.turn <- struct{}{}
 		me = next

@@ -24,7 +24,6 @@ const (
 // pauseUntil returns the pause that is over at t.
 func pauseUntil(t time.Time) pause { return pause{length: max(0, time.Until(t))} }
 
-// pauseFor returns the pause after an answer.
 func (l *Lines) pauseFor(h Held) pause {
 	nap := h.nap()
 	if h.outlasts(nap) {

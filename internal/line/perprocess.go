@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// perProcess is the policy of PerProcess.
 type perProcess struct{}
 
 // arrive has the waiter ask outside the queue, unless Redis would refuse: if this Client holds the

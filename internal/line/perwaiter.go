@@ -1,5 +1,5 @@
 // Waiters that have a place each in the queue that Redis keeps: the head keeps the places of those
-// behind it, and tells those that must ask by themselves.
+// behind it, and nudges those that must ask.
 
 package line
 
@@ -8,7 +8,7 @@ import "time"
 // perWaiter is the policy of PerWaiter.
 //
 // The head never takes a place for another waiter, which may just be leaving. A waiter behind the
-// head whose place is gone is told to ask by itself.
+// head whose place is gone is nudged to ask.
 type perWaiter struct{}
 
 // beat is for how long the places behind the head are not kept again. It is a little longer than the
@@ -16,7 +16,7 @@ type perWaiter struct{}
 // polls. That is half of the time for which a FairMutex's place is kept.
 const beat = PollBound
 
-// beats is how many places one request keeps at the most, so that it does not keep Redis from
+// beats is how many places one request keeps at most, so that it does not keep Redis from
 // others for long.
 const beats = 200
 
@@ -70,7 +70,6 @@ func (perWaiter) askAgain(l *Lines, me *waiter) Ask {
 	return Ask{Owner: me.want.Place.Owner, InQueue: true, Seq: me.place.seq, Follows: l.follows(me)}
 }
 
-// behind returns the IDs of the waiters behind this one.
 func (l *Lines) behind(me *waiter) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

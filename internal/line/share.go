@@ -4,7 +4,7 @@
 package line
 
 const (
-	// passesEach is how many times a process that shares a thing with others passes it on at the
+	// passesEach is how many times a process that shares a thing with others passes it on at
 	// most, for each of its goroutines that wants it.
 	passesEach = 8
 	// sharedTurns is for how many grants a process counts as sharing, after a release of its own
@@ -17,7 +17,7 @@ const (
 func (l *Lines) NoteShared(key string) { l.awaited.in(&l.awaited.shared, key).Store(sharedTurns) }
 
 // Passes returns how many times the thing that Redis has just granted to a goroutine of this process
-// may be passed on in the process, most at the most. It is most if no other process has had the
+// may be passed on in the process, at most most. It is most if no other process has had the
 // thing lately. Else it is in proportion to those of this process that want it: without that, a
 // goroutine with one other in its process would have it hundreds of times as often as one that is
 // alone in its process.

@@ -2,7 +2,6 @@
 
 package line
 
-// unqueued is the policy of NoQueue.
 type unqueued struct{}
 
 func (unqueued) arrive(*Lines, string) (ask Ask, held, asks bool)           { return Ask{}, false, true }

@@ -20,11 +20,7 @@ const PollBound = 1250 * time.Millisecond
 
 // Wait waits until the thing is granted, is passed on or handed to the waiter, or a request fails,
 // ctx ends, or the Client closes. If ctx ends the wait, the error matches ctx's error, and errs.Busy
-// if the thing was found held. The Outcome counts also if the wait has failed.
-//
-// A waiter that finds a line for the key joins it and asks nothing. Else it asks once, if that is
-// of any use, and joins the line if it is refused. Where each waiter has a place in Redis's queue,
-// it always asks once.
+// if the thing was found held. The Outcome counts even if the wait has failed.
 //
 // The path of a waiter that something is passed to is short on purpose: when very many wait, each
 // function through which a waiter returns is out of the processor's cache by then.
@@ -252,7 +248,7 @@ func (w *Want) channels() []string {
 // middle of it.
 const brief = 100 * time.Millisecond
 
-// try is Asker.Try for a waiter that has been told before that the thing is held.
+// try is Asker.Try for a waiter to which an answer has said that the thing is held.
 func (l *Lines) try(ctx context.Context, w *Want, ask Ask) (Answer, error) {
 	asked := time.Now()
 	answer, err := w.Asker.Try(ctx, ask)
@@ -286,7 +282,6 @@ func (l *Lines) afterGrant(me *waiter, lasts time.Duration) {
 	}
 }
 
-// waking is what has woken the head.
 type waking struct {
 	by      string // as metrics have it; "" for something that was passed to it
 	message string // the last message

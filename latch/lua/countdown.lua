@@ -7,7 +7,7 @@
 -- ARGV[5] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[6] the channel
 --
--- Returns {1, time, what is left}  counted; 0 also if there is no such latch
+-- Returns {1, time, what is left}  counted; 0 even if there is no such latch
 if again then
   return earlier()
 end

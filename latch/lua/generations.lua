@@ -1,6 +1,6 @@
 -- The generations of a latch. Each begins when the latch is set, and lasts to its end. Redisson has
 -- only the count. Beside it Holdfast keeps a record of the last hundred generations. From the
--- record, a waiter that was not told learns that its generation has ended, and how.
+-- record, a waiter that was not notified learns that its generation has ended, and how.
 --
 -- The record is the last of KEYS, KEYS[record]: a sorted set of "<state>:<number>:<end>" by the number. Numbers
 -- grow. A state is o (open), z (ended at zero) or d (ended by being deleted, or by running out).
@@ -67,7 +67,7 @@ local function begin(ends)
   end
   failure = keep(ends)
   if failure then
-    redis.call('ZREM', KEYS[record], g.member) -- the record must never stand without an expiry
+    redis.call('ZREM', KEYS[record], g.member) -- the record must never be left without an expiry
     return g, failure
   end
   redis.pcall('ZREMRANGEBYRANK', KEYS[record], 0, -101)

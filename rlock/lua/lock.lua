@@ -36,7 +36,7 @@ if not free then
   end
 end
 
--- The token is written before the lock, so that no lock stands without one.
+-- The token is written before the lock, so that no lock is left without one.
 token = token or advance(2, clock, ARGV[4], 0)
 if free then
   redis.call('HSET', KEYS[1], ARGV[2], '1')
@@ -45,7 +45,7 @@ end
 -- connection, and a WAIT there counts only what that connection has written.
 local expiry = redis.pcall('PEXPIRE', KEYS[1], lease)
 if type(expiry) == 'table' then
-  -- A lock must never stand without an expiry, whichever commands are refused.
+  -- A lock must never be left without an expiry, whichever commands are refused.
   if type(redis.pcall('HDEL', KEYS[1], ARGV[2])) == 'table' and lease == ARGV[3] then
     redis.call('SET', KEYS[1], '', 'PX', 1)
   end

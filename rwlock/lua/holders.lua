@@ -5,7 +5,7 @@
 -- holders kept the hash alive.
 
 -- left returns for how long a reader still holds the lock, in ms; -1: without end; -2: it is a
--- zombie. If that cannot be told, left returns nil and the error. In a slot on the move, the server
+-- zombie. If that is not known, left returns nil and the error. In a slot on the move, the server
 -- that loses the slot refuses a key that has gone. The server that gets the slot takes a single key
 -- that has not come yet for missing, but refuses to say that of two keys at once. So no reader
 -- counts as a zombie before two of its keys have been asked for in one command.

@@ -61,7 +61,7 @@ if not mine then
   end
 end
 
--- The token is written before the lock, so that no lock stands without one.
+-- The token is written before the lock, so that no lock is left without one.
 if not mine or token == 0 then
   token = math.max(token + 1, now)
   local text = string.format('%.0f', token)
@@ -83,7 +83,7 @@ end
 ttl = math.max(ttl, tonumber(ARGV[3]))
 local expiry = redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
 if type(expiry) == 'table' then
-  -- A lock must never stand without an expiry, whichever commands are refused.
+  -- A lock must never be left without an expiry, whichever commands are refused.
   if not mine and type(redis.pcall('HDEL', KEYS[1], 'mode', writer)) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
   end

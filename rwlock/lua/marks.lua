@@ -48,7 +48,7 @@ local function note(k, only, score, owner, life)
 end
 
 -- mark sets or refreshes an owner's mark on one side. It uses NX there, or the owner would lose its
--- place. waiting goes first: no mark may stand that waiting does not list.
+-- place. waiting goes first: no mark may be left that waiting does not list.
 local function mark(side, owner, since, ms, life)
   if not (note(waiting, 'CH', ms + life, owner, life) and note(side, 'NX', since, owner, life)) then
     unmark(owner)

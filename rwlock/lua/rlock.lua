@@ -6,7 +6,7 @@
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner that asks
 -- ARGV[3] the lease, in ms
--- ARGV[4] the owner of the write hold under which it asks; '': it asks by itself
+-- ARGV[4] the owner of the write hold under which it asks; '': there is none
 -- ARGV[5] what the timeout keys begin with
 -- ARGV[6] for how long the owner has waited, in ms; -1: it only tries
 -- ARGV[7] how long its mark counts, in ms; 0: it leaves none
@@ -50,7 +50,7 @@ if not mine then
   end
 end
 
--- The timeout key comes first: it has its expiry from the start, and means nothing by itself. If
+-- The timeout key comes first: it has its expiry from the start, and means nothing alone. If
 -- the grant was made by an earlier sending, SET runs even if it changes nothing. After a lost reply
 -- the call is sent again on a new connection, and a WAIT there counts only what that connection has
 -- written.
@@ -72,7 +72,7 @@ end
 if ttl ~= -1 and ttl < lease then
   local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
   if type(expiry) == 'table' then
-    -- A lock must never stand without an expiry, whichever commands are refused.
+    -- A lock must never be left without an expiry, whichever commands are refused.
     if ttl == -2 and type(redis.pcall('HDEL', KEYS[1], 'mode', ARGV[2])) == 'table' then
       redis.call('SET', KEYS[1], '', 'PX', 1)
     elseif ttl ~= -2 and not mine then

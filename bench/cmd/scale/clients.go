@@ -63,11 +63,11 @@ func clients(ctx context.Context, args []string) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	// Who neither holds nor was told within the minute is in the figures.
+	// Who neither holds nor was notified within the minute is in the figures.
 	return figures(map[string]float64{
 		"dialsPerClient": float64(gone.Dials-before.Dials) / took / float64(2*held),
 		"seconds":        time.Since(back).Seconds(),
-		"lost":           float64(2*held - s.Lost - s.Served), // neither hold, nor were told
+		"lost":           float64(2*held - s.Lost - s.Served), // neither hold, nor were notified
 	})
 }
 

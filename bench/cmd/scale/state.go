@@ -10,7 +10,7 @@ import (
 // state is how far a child has come.
 type state struct {
 	Granted int64 // locks that it was granted, or pairs that it has done
-	Lost    int64 // leases that it was told are lost, or could not have
+	Lost    int64 // leases of whose loss it was notified, or which it could not have
 	Served  int64 // waiters that were granted what they waited for
 	Dials   int64 // connections that it has tried to make
 	CPU     time.Duration

@@ -76,7 +76,7 @@ type etcdElections struct {
 }
 
 func (p etcdElections) Close() {
-	_ = p.session.Close() // its lease ends by itself
+	_ = p.session.Close() // its lease runs out
 	_ = p.client.Close()
 }
 

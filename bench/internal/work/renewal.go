@@ -81,7 +81,7 @@ const renewedEvery = lease.DefaultLease / 3
 // redislockPool is the number of connections that suit redislock.
 const redislockPool = 64
 
-// holdRenewed makes Holdfast hold locks, which Holdfast renews by itself.
+// holdRenewed makes Holdfast hold locks, which Holdfast renews automatically.
 func holdRenewed(ctx context.Context, s *Site, held int) error {
 	client, closeAll := peer.NewClient(s.Addr)
 	defer closeAll()
@@ -207,7 +207,7 @@ func refresh(ctx context.Context, s *Site, held int) error {
 	})
 }
 
-// holdExtended makes rueidislock hold locks, which it extends by itself, as long and as often as
+// holdExtended makes rueidislock hold locks, which it extends automatically, as long and as often as
 // Holdfast.
 func holdExtended(ctx context.Context, s *Site, held int) error {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{

@@ -19,7 +19,7 @@ func segments(ctx context.Context, s *stage) error {
 	s.note("%v of work: first one lock for all customers, then one of 16 by the customer's number.", work)
 
 	// try returns how many times a second the work is done, and how many workers work at the
-	// same time at the most, when each worker i takes lock(i).
+	// same time at most, when each worker i takes lock(i).
 	try := func(lock func(i int) holdfast.Locker) (rate float64, most int, err error) {
 		var inside crowd
 		began := time.Now()

@@ -70,7 +70,7 @@ func (t *theatre) close() error {
 	return errors.Join(err, t.sweep(ctx), t.rdb.Close())
 }
 
-// sweep removes the keys of this tour. The lock that all tours share expires by itself; the
+// sweep removes the keys of this tour. The lock that all tours share expires; the
 // last tour on the server removes its token.
 func (t *theatre) sweep(ctx context.Context) error {
 	// The keys beside a name, such as its token, contain the name.

@@ -12,7 +12,7 @@ if left > 0 then
   redis.call('HSET', KEYS[1], 'version', '9007199254740991')
   local expiry = redis.pcall('PEXPIRE', KEYS[1], math.ceil(left / 1000) + 1)
   if type(expiry) == 'table' then
-    -- What a Client says must never stand without an expiry.
+    -- What a Client says must never be left without an expiry.
     redis.call('DEL', KEYS[1])
     expiry.err = expiry.err .. " ('PEXPIRE')"
     return expiry

@@ -22,7 +22,7 @@ redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'version', ARGV[3], 'who', ARGV[4])
 local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
 if type(expiry) == 'table' then
-  -- What a Client says must never stand without an expiry.
+  -- What a Client says must never be left without an expiry.
   redis.call('DEL', KEYS[1])
   expiry.err = expiry.err .. " ('PEXPIRE')"
   return expiry

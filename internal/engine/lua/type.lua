@@ -9,7 +9,7 @@
 
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'string' then
-  local value = redis.pcall('GETRANGE', KEYS[1], 0, 20) -- a count has 16 digits at the most
+  local value = redis.pcall('GETRANGE', KEYS[1], 0, 20) -- a count has at most 16 digits
   if type(value) == 'string' and #value <= 20 and string.match(value, '^%-?%d+$') then
     kind = 'number'
   end

@@ -99,8 +99,8 @@ local function told(kind, ttl, waiters, value, taken, holders, cursor, more)
   return reply
 end
 
--- waiting adds those to queue that wait at key, and are heard of until a time at alive. text says what
--- is told of an owner.
+-- waiting adds those to queue that wait at key, and are heard of until a time at alive. text returns
+-- the text of an owner.
 local function waiting(queue, key, alive, text)
   if ARGV[8] ~= '0' then
     return queue

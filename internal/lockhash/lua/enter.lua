@@ -32,7 +32,7 @@
 --         {-1, time}
 --             late: nothing was done
 --
--- The owners in the reply are those of this process that must ask by themselves, if they still
+-- The owners in the reply are those of this process that must each ask, if they still
 -- wait: the lock was handed to them, or is free and it is their turn, or they have lost their
 -- place. The owner that asks is among them if it had lost its own place, since others of its
 -- process may have lost theirs too.
@@ -69,7 +69,7 @@ local function successor(fresh)
   return number
 end
 
--- Appends the owners that must ask by themselves to the reply, and keeps the places of the others.
+-- Appends the owners that must each ask to the reply, and keeps the places of the others.
 local function tended(reply)
   if not place and ARGV[6] ~= '0' and not count then
     reply[#reply + 1] = me
@@ -132,7 +132,7 @@ local function grant()
     redis.call('HSET', KEYS[1], me, 1)
     local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
     if type(expiry) == 'table' then
-      -- A lock must never stand without an expiry, whichever commands are refused.
+      -- A lock must never be left without an expiry, whichever commands are refused.
       if type(redis.pcall('HDEL', KEYS[1], me)) == 'table' then
         redis.call('SET', KEYS[1], '', 'PX', 1)
       end

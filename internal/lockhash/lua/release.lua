@@ -33,6 +33,14 @@
 --                              queue, and 2 if it was handed to another Client than the
 --                              owner's. The number is 0 if no owner took a place
 --         {0, time}            the owner does not hold it
+--
+-- Publishes on ARGV[5]:<Client>
+--         <number> <token> <ms>  the lock is handed to that Client's owner with that number, which has
+--                              the token, and holds the lock for so many ms
+--         0                    the lock is left to those outside the queue: see openly
+-- and on ARGV[4]
+--         0                    the lock is free, and handed to nobody
+--         00                   to those outside the queue: look again. Clients of Holdfast ignore it
 
 local ms = math.floor(now / 1000)
 
@@ -71,7 +79,7 @@ end
 
 -- Leaves the lock to those outside the queue for 3 ms, if this release is to do that, since they
 -- come more slowly than those in the queue. Returns whether it did. The clock decides which
--- releases do it, so that nothing has to be counted. In the queue only the first waiter is told: it
+-- releases do it, so that nothing has to be counted. In the queue only the first waiter is notified: it
 -- comes when the 3 ms are over.
 local function openly()
   local every = tonumber(ARGV[6])
@@ -105,7 +113,7 @@ local function hand_over()
   local handed = fenced and redis.pcall('HSET', KEYS[1], head, 0)
   local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], left)
   if type(expiry) ~= 'number' then
-    -- A lock must never stand without an expiry. Whoever may not do HDEL has not got this far, unless
+    -- A lock must never be left without an expiry. Whoever may not do HDEL has not got this far, unless
     -- the lock was free already.
     if type(redis.pcall('HDEL', KEYS[1], head)) == 'table' and type(handed) == 'number' then
       redis.pcall('SET', KEYS[1], '', 'PX', 1)
@@ -122,8 +130,8 @@ local function hand_over()
     string.sub(head, 38) .. ' ' .. token .. ' ' .. left)
   if (ttl < 0 or ttl > tonumber(ARGV[10])) and others() ~= false then
     -- Those outside sleep for as long as the last holder might have kept the lock, and this waiter
-    -- may have died. Once told, they sleep for what is left of its place. If the last holder had
-    -- the lock for no longer than that either, they need not be told: each of them looks again by
+    -- may have died. Once notified, they sleep for what is left of its place. If the last holder had
+    -- the lock for no longer than that either, they need not be notified: each of them looks again by
     -- the time at which that hold would have ended.
     tell_outsiders()
   end

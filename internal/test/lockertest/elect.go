@@ -207,7 +207,7 @@ func whoLeadsNext(w *stage) {
 	w.retire(w.leads(low), low)
 }
 
-// leadLost shows that a leader whose hold is taken away is told with its next renewal, and that the next
+// leadLost shows that a leader whose hold is taken away is notified with its next renewal, and that the next
 // leads when the lease of a leader is over whose process is gone.
 func leadLost(w *stage) {
 	a := w.campaign("a")

@@ -186,7 +186,7 @@ func (w *stage) spanText(span sdktrace.ReadOnlySpan) string {
 }
 
 // wantMetrics fails the test unless the metrics of the kind are soon as wanted, and nobody waits: a lease that
-// ends by itself is counted a moment after Done.
+// ends without its release is counted a moment after Done.
 func (w *stage) wantMetrics(reader sdkmetric.Reader, want map[string]int64) {
 	w.Helper()
 	redistest.Eventually(w, patience, "the metrics tell of everything", func() error {

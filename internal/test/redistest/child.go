@@ -228,7 +228,7 @@ func (c *ChildProc) Thaw() {
 	}
 }
 
-// Wait returns when the child has ended by itself, with nil if its status was 0. It fails the
+// Wait returns when the child has ended of its own accord, with nil if its status was 0. It fails the
 // test after a minute.
 func (c *ChildProc) Wait() error {
 	c.t.Helper()

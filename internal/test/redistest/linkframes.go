@@ -1,5 +1,5 @@
 // A link must tell which frames from the server answer the command at the head of its queue, and
-// which come by themselves: messages and ended subscriptions.
+// which come unasked: messages and ended subscriptions.
 
 package redistest
 
@@ -9,7 +9,7 @@ import (
 )
 
 // unsolicited reports whether f is not a reply to head, but a message or the notice of a
-// subscription that the server ended by itself. It is called with mu held.
+// subscription that the server ended of its own accord. It is called with mu held.
 func (l *link) unsolicited(f frame, head *pending) bool {
 	kind := ""
 	if len(f.words) > 0 {

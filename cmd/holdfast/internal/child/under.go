@@ -136,7 +136,7 @@ func (w *watch) killAll() {
 	w.child.signal(unix.SIGKILL)
 }
 
-// left returns how long it is until the program must be told to end, unless the hold is renewed.
+// left returns how long it is until the program must be asked to end, unless the hold is renewed.
 func (w *watch) left() time.Duration {
 	return time.Until(w.hold.Deadline().Add(-w.rules.Margin - w.rules.Grace))
 }

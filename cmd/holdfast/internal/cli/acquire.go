@@ -84,7 +84,7 @@ func (a *app) acquire() *cobra.Command {
 }
 
 // seen waits until others see who holds the lock: the Client writes that in the background, and does not if it
-// is closed before. It waits for a second at the most, and reports whether they do.
+// is closed before. It waits for at most a second, and reports whether they do.
 func seen(ctx context.Context, client *holdfast.Client, l *holdfast.Lease) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

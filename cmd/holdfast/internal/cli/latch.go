@@ -107,7 +107,7 @@ func (a *app) latchWait() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVarP(&wait, "wait", "w", 0, "for how long at the most (default: for ever)")
+	cmd.Flags().DurationVarP(&wait, "wait", "w", 0, "for how long at most (default: for ever)")
 	return cmd
 }
 

@@ -47,7 +47,7 @@ func (a *app) leader() *cobra.Command {
 a loss, by a request, or because it was long enough, the program gets SIGTERM, and when --grace is over
 SIGKILL. Another leads once the program has ended, and before the lease is over in any case.
 
-If the program ends by itself with 0, this process resigns for good, and exits with 0. If it ends with another
+If the program ends of its own accord with 0, this process resigns for good, and exits with 0. If it ends with another
 code, this process gives the lead up, and campaigns again a second later. With --once it exits after the first
 term, as the program does. A signal that asks this process to end goes to the program; once that has ended,
 this process exits as it does.

@@ -142,7 +142,7 @@ type waits struct {
 func (w *waits) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&w.try, "try", "n", false, "do not wait: try once")
-	f.DurationVarP(&w.max, "wait", "w", 0, "how long to wait at the most (default: for ever)")
+	f.DurationVarP(&w.max, "wait", "w", 0, "how long to wait at most (default: for ever)")
 	w.bounded = func() bool { return f.Changed("wait") }
 	cmd.MarkFlagsMutuallyExclusive("try", "wait")
 }

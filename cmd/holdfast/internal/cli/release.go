@@ -38,7 +38,7 @@ func (a *app) release() *cobra.Command {
 			"Who has taken what from whom, and from where, is printed on standard error, and kept in Redis for a day, where",
 			"holdfast inspect shows it.",
 			"",
-			"With --ask, have the leader of an election resign: its work is told to end, and the next one leads when it",
+			"With --ask, have the leader of an election resign: its work is asked to end, and the next one leads when it",
 			"has."),
 		Example: "  holdfast release deploy --owner \"$HOLDFAST_OWNER\"\n  holdfast release orders:42 --force",
 		Args:    cobra.ExactArgs(1),
@@ -77,7 +77,7 @@ func (a *app) release() *cobra.Command {
 	return cmd
 }
 
-// whileReleasing is how long a lock stays held if the command dies in the middle of a release, at the most,
+// whileReleasing is how long a lock stays held if the command dies in the middle of a release, at most,
 // unless it lasts longer anyway.
 const whileReleasing = 10 * time.Second
 

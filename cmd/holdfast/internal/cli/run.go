@@ -70,7 +70,7 @@ HOLDFAST_LEASE_UNTIL, until when the lease lasts unless it is renewed; and HOLDF
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.IntVarP(&r.busyCode, "busy-code", "E", codeBusy, "the exit code if another holds the lock")
-	f.DurationVar(&r.atLeast, "at-least", 0, "keep the lock for so long, also if the program is done sooner")
+	f.DurationVar(&r.atLeast, "at-least", 0, "keep the lock for so long, even if the program is done sooner")
 	f.DurationVar(&r.atMost, "at-most", 0, "end the program when the lock was held for so long")
 	f.DurationVar(&r.splay, "splay", 0, "wait for a random time of up to this first")
 	f.StringVar(&r.tick, "tick", "", "the time that the schedule names (RFC 3339): run only once for it, wherever it is run")
@@ -209,7 +209,7 @@ func (r *running) work(ctx context.Context, relay *child.Relay, l holding, waite
 	return r.supervise(r.supervision, relay, lock, r.streams(r.command, append(r.env(l), "HOLDFAST_WAITED="+seconds(waited))))
 }
 
-// length returns how long the lease is at the most.
+// length returns how long the lease is at most.
 func (r *running) length() time.Duration {
 	if r.atMost > 0 {
 		return min(r.lease, r.atMost)
@@ -217,7 +217,7 @@ func (r *running) length() time.Duration {
 	return r.lease
 }
 
-// env returns what the program is told of the lock.
+// env returns what the program gets of the lock.
 func (r *running) env(l holding) []string {
 	env := []string{"HOLDFAST_LOCK=" + r.name, "HOLDFAST_LEASE_UNTIL=" + l.Deadline().Format(time.RFC3339Nano)}
 	if t, ok := l.(interface{ Token() int64 }); ok && t.Token() != 0 {

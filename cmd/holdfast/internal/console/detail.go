@@ -10,7 +10,7 @@ import (
 // shownOfOne is how many holders, and how many waiters, the page of one name shows.
 const shownOfOne = 100
 
-// detail is what a viewer of one name is told: all of it at first, then what has changed.
+// detail is what a viewer of one name gets: all of it at first, then what has changed.
 type detail struct {
 	heartbeat
 	Name   string     `json:"name,omitempty"` // as people read it
@@ -18,7 +18,7 @@ type detail struct {
 	Past   []happened `json:"past,omitempty"`  // what the viewer does not have yet
 	Spans  [][2]int64 `json:"spans,omitempty"` // when the list was watched
 	Since  int64      `json:"since,omitempty"` // of what was before, some is forgotten
-	Whole  bool       `json:"whole,omitempty"` // forget what was told before
+	Whole  bool       `json:"whole,omitempty"` // forget what was sent before
 	Remote bool       `json:"remote,omitempty"`
 }
 
@@ -38,16 +38,16 @@ type happened struct {
 	All    int64   `json:"all,omitempty"`
 }
 
-// closeUp is one viewer of a name: it knows what the viewer has been told.
+// closeUp is one viewer of a name: it knows what the viewer has got.
 type closeUp struct {
 	name   string
 	past   *past
 	pager  pager // for its one row
-	number int64 // of the last entry of the past that was told
+	number int64 // of the last entry of the past that was sent
 	remote bool  // the name has no Observer of its own: the one of the list looks at it
 }
 
-// next returns what the viewer is to be told now.
+// next returns what the viewer is to get now.
 func (c *closeUp) next(m moment) any {
 	out := detail{heartbeat: heartbeatOf(m), Since: ms(c.past.wholeSince()), Whole: !c.pager.begun, Remote: c.remote}
 	if out.Whole {

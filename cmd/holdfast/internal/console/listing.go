@@ -47,7 +47,7 @@ func totalsOf(states []holdfast.Inspection) totals {
 	return totals{t.Locks, t.Counts, t.Held, t.Waited, t.Waiters, ms(t.Longest)}
 }
 
-// listing is what a viewer of the list is told: all of it at first, then what has changed.
+// listing is what a viewer of the list gets: all of it at first, then what has changed.
 type listing struct {
 	heartbeat
 	Totals  *totals           `json:"totals,omitempty"`
@@ -75,7 +75,7 @@ func heartbeatOf(m moment) heartbeat {
 	return b
 }
 
-// pager is one viewer of the list: it knows what the viewer has asked for, and what it has been told.
+// pager is one viewer of the list: it knows what the viewer has asked for, and what it has got.
 type pager struct {
 	asked   roster.Query
 	at      int // the page that was asked for
@@ -94,7 +94,7 @@ type told struct {
 	text json.RawMessage
 }
 
-// next returns what the viewer is to be told now.
+// next returns what the viewer is to get now.
 func (p *pager) next(m moment) any {
 	if m.how == unknown {
 		return heartbeatOf(m) // no number, and no empty list

@@ -1,7 +1,7 @@
 // Package console serves a web page of what stands in Redis now, and of what has happened while somebody
 // looked.
 //
-// The page asks for nothing by itself: it opens one stream, and is told. All who look at the list share one
+// The page asks for nothing: it opens one stream, and is notified. All who look at the list share one
 // Observer, and so do all who look at one name, so viewers cost Redis nothing but the first. Nobody looks:
 // nothing is asked.
 //
@@ -9,7 +9,7 @@
 //	server.go           what is served
 //	audit.go            a line for each release, and for each refusal
 //	pattern.go          which names it has anything to do with
-//	stream.go           one viewer, told by server-sent events
+//	stream.go           one viewer, notified by server-sent events
 //	viewers.go          how many of them there are, and whose
 //	hub.go              one Observer for many viewers
 //	knowledge.go        what a hub knows, and what it does not know

@@ -1,4 +1,4 @@
-// Streams: what a page is told, by server-sent events.
+// Streams: what a page gets, by server-sent events.
 
 package console
 
@@ -42,7 +42,7 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 }
 
 // stream tells a viewer everything, and then what is new, until it goes. A viewer that comes back after a
-// break is told everything again: a page of rows is small, and what was missed is not kept for each viewer. A
+// break gets everything again: a page of rows is small, and what was missed is not kept for each viewer. A
 // viewer that does not read gets what is new in one message later; one that reads nothing at all is dropped.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, h *hub, t teller) {
 	me := s.viewers.enter(addressOf(r))

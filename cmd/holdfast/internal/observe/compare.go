@@ -87,7 +87,7 @@ func (c *comparison) states() {
 	c.add(e)
 }
 
-// ending reports whether the work of a Once has come to its end: then its holder is not told of again.
+// ending reports whether the work of a Once has come to its end: then its holder is not reported again.
 func (c *comparison) ending() bool { return c.after.State == "done" || c.after.State == "failed" }
 
 // holders finds out who has gone, and who has come.
@@ -174,7 +174,7 @@ func (c *comparison) count() {
 }
 
 // number returns what is counted at a name. Of permits that is how many there are in all: that one was taken
-// or given back is told of its holder.
+// or given back is reported of its holder.
 func number(i holdfast.Inspection) (n int64, counts bool) {
 	switch i.Kind {
 	case holdfast.KindPermits:

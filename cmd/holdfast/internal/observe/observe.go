@@ -231,7 +231,7 @@ func lastingly(err error) bool {
 
 const (
 	perSecond = 500                    // at most, names inspected a second on average
-	shortest  = 100 * time.Millisecond // between two looks, also if messages come
+	shortest  = 100 * time.Millisecond // between two looks, even if messages come
 )
 
 // rest waits until it is time for the next regular look, and returns true; or until a message says that something has

@@ -73,10 +73,10 @@ func (c *Client) ID() string {
 // 1.5 s; for longer if a server answers late, as long as that needs. A log handler, a provider or
 // another function of yours that blocks makes it 1.6 s, and is left behind.
 func (c *Client) Close() error {
-	if c.engine.Broken() != nil {
-		return nil
+	if c.engine.Broken() == nil {
+		c.engine.Close()
 	}
-	return c.engine.Close()
+	return nil
 }
 
 // Shutdown ends the Client once what it holds has been released, as a server does that lets its requests

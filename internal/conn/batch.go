@@ -101,7 +101,8 @@ func (m *Manager) told(n *server.Node, c *call.Call, err error) error {
 	}
 }
 
-// sendPatiently is SendOnce of the server, and runs the calls once more each time that takes longer than soon.
+// sendPatiently is SendOnce of the server. Each time that soon has passed without an answer, copies of
+// the calls are run beside it, at most mostOutruns times. The first answer ends the rest.
 func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *server.Node, calls []*call.Call) (outcomes []error) {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
@@ -138,7 +139,7 @@ func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *serv
 	return outcomes
 }
 
-// mostOutruns is how often calls that take long are run beside.
+// mostOutruns is how many copies of a batch that takes long are run.
 const mostOutruns = 3
 
 // outrun is calls that run beside a batch of the same calls, which takes long.

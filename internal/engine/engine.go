@@ -189,10 +189,10 @@ const (
 // connection. What is held stays in Redis until its lease runs out, because work may still be going
 // on under it. Close may be called twice, and concurrently. If the user's own code (a log handler,
 // a tracer) keeps a goroutine from ending, Close leaves that goroutine behind.
-func (e *Engine) Close() error { return e.close(context.Background()) }
+func (e *Engine) Close() { e.close(context.Background()) }
 
 // close is Close. When ctx has ended, it waits for a slow server no longer than for another one.
-func (e *Engine) close(ctx context.Context) error {
+func (e *Engine) close(ctx context.Context) {
 	if e.begun.CompareAndSwap(false, true) {
 		defer close(e.closed)
 		until := time.Now().Add(closeGrace)
@@ -207,19 +207,15 @@ func (e *Engine) close(ctx context.Context) error {
 		e.Conn.Interrupt()
 		e.work.windUp(ctx, closeGrace, e.Conn.Needs()+leeway)
 		e.giveUp()
-		err := e.subs.Close()
+		e.subs.Close()
 		e.Conn.Close()
 		if soonest := time.Now().Add(tellingGrace); until.Before(soonest) {
 			until = soonest
 		}
 		e.work.wait(until)
 		e.graces.close()
-		if err != nil {
-			e.Log.Warn("holdfast: closing the subscriptions failed", "error", err)
-		}
 		e.reports.close(until)
-		return nil
+		return
 	}
 	<-e.closed
-	return nil
 }

@@ -18,7 +18,7 @@ func (e *Engine) Draining() context.Context { return e.draining }
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.drain(errs.Closed)
 	err := e.drained(ctx)
-	_ = e.close(ctx) // which returns nil
+	e.close(ctx)
 	return err
 }
 

@@ -203,16 +203,15 @@ func (s *Service) Reconnect() {
 }
 
 // Close ends all connections and goroutines of the Service, and returns when they have ended,
-// which does not depend on any server. No Subscription is signalled after that. The error is
-// always nil. Close may be called again and concurrently: each call waits.
-func (s *Service) Close() error {
+// which does not depend on any server. No Subscription is signalled after that. Close may be called
+// again and concurrently: each call waits.
+func (s *Service) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 
 	s.cancel()
 	s.running.Wait()
-	return nil
 }
 
 // poke leaves a wake-up in c, which has a capacity of 1, unless there is one already.

@@ -183,11 +183,7 @@ func TestSubscribeAfterClose(t *testing.T) {
 		before := joined(t, s, "ch")
 		var closers sync.WaitGroup
 		for range 10 {
-			closers.Go(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			closers.Go(s.Close)
 		}
 		closers.Wait()
 		after := s.Subscribe("ch")

@@ -71,8 +71,9 @@ func (c *carrier) remove(w *wire) {
 	c.wires = slices.DeleteFunc(c.wires, func(other *wire) bool { return other == w })
 }
 
-// another reports whether to begin the making of one more wire: atOnce of them at the same time, and
-// more only while these take long. The caller holds the mutex.
+// another reports whether to begin the making of one more wire. atOnce of them are made at the same
+// time; one more if the last was begun slow ago, and yet another if it was begun as long ago as a
+// server is given for a reply. The caller holds the mutex.
 func (c *carrier) another(atOnce int) bool {
 	took := time.Since(c.begun)
 	switch {

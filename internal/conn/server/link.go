@@ -61,9 +61,10 @@ func (w *wire) link(conn net.Conn) net.Conn {
 	return l
 }
 
-// SetReadDeadline is called by go-redis before it reads the answers to a pipeline. t follows from the
-// program's ReadTimeout. The server has until then only if it was seen to need that long; but for a
-// renewal, for which another one may be sent beside it, the reply may come until there is no use for it.
+// SetReadDeadline is called by go-redis before it reads the answers to a pipeline, with a time that
+// follows from the program's ReadTimeout. A server has less, its patience, unless it was seen to need
+// more. The reply to a renewal is waited for as long as it is of use, since another renewal is sent
+// beside one that takes long.
 func (l *link) SetReadDeadline(t time.Time) error {
 	now := time.Now()
 	if l.w.patience = l.w.node.gate.pace.patience(); !l.w.listens.IsZero() {

@@ -18,10 +18,10 @@ const maxIdleRenewals = 4
 // the callers works.
 var errNotYet = errors.New("still connecting")
 
-// takeRenewals returns a connection for renewals. If there is none, it has one made and waits
-// for it until ctx ends. If a connection of the callers works, it does not wait longer than
-// slow; and not at all while the server fails, or for the first connection if that one is free. Then it
-// returns errNotYet. A connection that is still being made is there for the next try.
+// takeRenewals returns a connection for renewals. If there is none, it has one made and waits for it,
+// until ctx ends. But where a connection of the callers can take the renewals, it returns errNotYet:
+// after slow if one works; at once if one works and the server fails, or if one is free and none was
+// made for renewals yet. The connection that is being made is there for the next try.
 func (n *Node) takeRenewals(ctx context.Context) (*wire, error) {
 	for {
 		w, begun, err := n.renewals.takeOrMake()

@@ -48,9 +48,7 @@ func newClient(t *testing.T, rdb redis.UniversalClient) *client {
 	})
 	return &client{lines, sync.OnceFunc(func() {
 		end(errs.Closed)
-		if err := subscriptions.Close(); err != nil {
-			t.Errorf("close the subscriptions: %v", err)
-		}
+		subscriptions.Close()
 		manager.Close()
 	})}
 }

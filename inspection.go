@@ -50,7 +50,7 @@ const (
 	KindUnknown Kind = "unknown"
 )
 
-// NoExpiry is the remaining time of a hold that never ends by itself.
+// NoExpiry is the remaining time of a hold that has no end.
 const NoExpiry = lease.NoExpiry
 
 // Inspection is the state of a name at one instant.
@@ -175,23 +175,8 @@ func (w Waiter) String() string {
 
 // String returns the inspection as one line, with shortened owners.
 func (i Inspection) String() string {
-	text := fmt.Sprintf("%s: %s", errs.Quote(i.Name), i.Kind)
-	switch i.Kind {
-	case KindCount, KindLatch:
-		text += fmt.Sprintf(" %d", i.Value)
-	case KindSemaphore, KindLimiter:
-		text += fmt.Sprintf(", %d of %d free", i.Value, i.All)
-	case KindBarrier, KindOnce:
-		text += " " + i.State
-		if i.All > 0 {
-			text += fmt.Sprintf(", %d of %d have come", i.Value, i.All)
-		}
-	case KindPermits:
-		text += fmt.Sprintf(", %d free, %d taken", i.Value, i.Taken)
-	}
-	if i.Kind == KindSlots {
-		text += fmt.Sprintf(", %d of %d free", i.Value, i.All)
-	} else if len(i.Holders) > 0 && i.Kind != KindPermits {
+	text := fmt.Sprintf("%s: %s%s", errs.Quote(i.Name), i.Kind, i.counts())
+	if len(i.Holders) > 0 && i.Kind != KindPermits && i.Kind != KindSlots {
 		text += fmt.Sprintf(", held by %v", i.Holders)
 	}
 	if !i.HeldSince.IsZero() {
@@ -209,3 +194,21 @@ func (i Inspection) String() string {
 	return text
 }
 
+// counts returns what String says of the numbers that its Kind has, and of its State.
+func (i Inspection) counts() string {
+	switch i.Kind {
+	case KindCount, KindLatch:
+		return fmt.Sprintf(" %d", i.Value)
+	case KindSemaphore, KindSlots, KindLimiter:
+		return fmt.Sprintf(", %d of %d free", i.Value, i.All)
+	case KindPermits:
+		return fmt.Sprintf(", %d free, %d taken", i.Value, i.Taken)
+	case KindBarrier, KindOnce:
+		if i.All > 0 {
+			return fmt.Sprintf(" %s, %d of %d have come", i.State, i.Value, i.All)
+		}
+		return " " + i.State
+	default:
+		return ""
+	}
+}

@@ -1,32 +1,25 @@
 package limiter
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
+
 // The scripts of a limit. Each file opens with its contract.
 var (
-	//go:embed lua/state.lua
-	stateSource string
-	//go:embed lua/rate.lua
-	rateSource string
-
-	//go:embed lua/take.lua
-	takeSource string
-	//go:embed lua/giveback.lua
-	giveBackSource string
-	//go:embed lua/set.lua
-	setSource string
-
-	takeScript     = conn.NewScript("limiter/take", stateSource+rateSource+takeSource)
-	giveBackScript = conn.NewScript("limiter/giveback", stateSource+rateSource+giveBackSource, conn.Always)
-	setScript      = conn.NewScript("limiter/set", stateSource+rateSource+setSource)
+	takeScript     = conn.NewScript("limiter/take", lua("state", "rate", "take"))
+	giveBackScript = conn.NewScript("limiter/giveback", lua("state", "rate", "giveback"), conn.Always)
+	setScript      = conn.NewScript("limiter/set", lua("state", "rate", "set"))
 
 	// allowScript is takeScript for calls that do not wait. Those that queue for a server go out together;
 	// they hear only what a bundle answers.
-	allowScript = conn.NewScript("limiter/allow", stateSource+rateSource+takeSource)
+	allowScript = conn.NewScript("limiter/allow", lua("state", "rate", "take"))
 
 	_ = conn.NewBundle("limiter/bundle", 5, "", conn.Part{Script: allowScript, Keys: 1, Args: 7})
 )

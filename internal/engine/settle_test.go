@@ -191,7 +191,7 @@ func TestCloseWaitsForAServerThatAnswersLate(t *testing.T) {
 				synctest.Wait()
 				begun := time.Now()
 				if tc.shutdown == 0 {
-					_ = e.Close()
+					e.Close()
 				} else {
 					ctx, cancel := context.WithTimeout(t.Context(), tc.shutdown)
 					defer cancel()

@@ -3,6 +3,7 @@
 package rights
 
 import (
+	"slices"
 	"embed"
 	"strings"
 	"time"
@@ -54,7 +55,11 @@ const someKey = "key"
 // id client. It leaves out the kinds that cannot have such a name, and the Mutex, which
 // rlock.Probe tries out.
 func Needs(name, client string, sharded bool) []Need {
-	var all []Need
+	return slices.Concat(ofLocks(name, client), ofNumbers(name, client, sharded), ofWork(name, client))
+}
+
+// ofLocks is Needs for what one holder has, or several readers.
+func ofLocks(name, client string) (all []Need) {
 	if at, err := keys.ForFairLock(name); err == nil {
 		all = append(all, Need{"fairmutex", []string{name, at.Token, at.Queue, at.Alive},
 			[]string{at.GrantTo(client)}, ofQueries})
@@ -63,6 +68,11 @@ func Needs(name, client string, sharded bool) []Need {
 		all = append(all, Need{"rwlock", []string{name, at.Token, at.Readers, at.Writers, at.Waiting, at.Timeouts + client + ":1:rwlock_timeout:1"},
 			[]string{at.Channel}, ofRW})
 	}
+	return all
+}
+
+// ofNumbers is Needs for what is counted, and for what has several holders.
+func ofNumbers(name, client string, sharded bool) (all []Need) {
 	if at, err := keys.ForSemaphore(name); err == nil {
 		all = append(all, Need{"semaphore", []string{name, at.All, at.Calls + ":" + client},
 			[]string{at.Channel}, ofSemaphores})
@@ -88,6 +98,11 @@ func Needs(name, client string, sharded bool) []Need {
 	if at, err := keys.ForLimit(name); err == nil {
 		all = append(all, Need{"limiter", []string{at.Key}, []string{at.Channel}, ofLimits})
 	}
+	return all
+}
+
+// ofWork is Needs for work that one does for all.
+func ofWork(name, client string) (all []Need) {
 	if at, err := keys.ForOnce(name, someKey); err == nil {
 		tick, _ := keys.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes
 		all = append(all, Need{"once", []string{at.Record, at.Token}, []string{at.Channel}, ofOnce},

@@ -29,7 +29,7 @@ end
 -- write writes the limit, which lasts until it is full again; longer, if that is in ms, by what stays.
 local function write(stays)
   debt = math.floor(debt * 1000 + 0.5) / 1000
-  local text = string.format('%.14g', debt) -- by itself a number may be written with an exponent
+  local text = string.format('%.14g', debt) -- without it a number may be written with an exponent
   redis.call('SET', KEYS[1], time[1] .. ' ' .. time[2] .. ' ' .. text .. ' ' .. taken .. ' ' .. rate .. requests,
     'PX', math.max(math.ceil(debt / 1000), 1) + stays)
 end

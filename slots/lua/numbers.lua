@@ -25,7 +25,7 @@ local function parsed(score)
   return number, whole - number * step
 end
 
--- taken returns how many numbers have an owner, also if their leases are over.
+-- taken returns how many numbers have an owner, even if their leases are over.
 local function taken()
   return redis.call('ZCOUNT', KEYS[1], '-inf', '(0')
 end

@@ -187,14 +187,11 @@ func (c *carried) clear() {
 	c.members, c.letters = c.members[:0], c.letters[:0]
 }
 
-// answer gives each member its part of the reply.
+// answer gives each member its part of the reply: see bundleend.lua.
 func (c *carried) answer(clock *clock, received time.Time) {
 	numbers, err := c.numbers.Val(), c.numbers.Err()
 	if err == nil && !c.understands(numbers) {
 		err = fault.ErrGarbled
-	}
-	if err == nil {
-		clock.observe(numbers[1], received)
 	}
 	if err != nil {
 		err = c.failure(err)
@@ -203,26 +200,36 @@ func (c *carried) answer(clock *clock, received time.Time) {
 		}
 		return
 	}
+	clock.observe(numbers[1], received)
 	time, others := numbers[1], numbers[2:]
 	for i, r := range c.members {
-		r.err = nil
-		switch {
-		case len(others) == 0 || others[0] != int64(i+1):
-			if r.brief = time; r.call.Script.Is(call.Timeless) {
-				r.brief = call.Done
-			}
+		if len(others) == 0 || others[0] != int64(i+1) {
+			r.answerUsually(time)
 			continue
-		case others[1] == failed:
-			r.err = fault.NotAlone{Err: errFailed}
-		default:
-			own := others[:call.BundleWidth:call.BundleWidth]
-			if own[0], own[1] = own[1], time; r.call.Script.Is(call.Timeless) {
-				own[1] = 0
-			}
-			r.numbers.SetVal(own)
 		}
+		r.answerApart(others[1:call.BundleWidth], time)
 		others = others[call.BundleWidth:]
 	}
+}
+
+// answerUsually records the usual answer of a script in a bundle that ran at that time.
+func (r *request) answerUsually(time int64) {
+	r.err, r.brief = nil, time
+	if r.call.Script.Is(call.Timeless) {
+		r.brief = call.Done
+	}
+}
+
+// answerApart records another answer: the status, and two numbers more.
+func (r *request) answerApart(own []int64, time int64) {
+	if r.err = nil; own[0] == failed {
+		r.err = fault.NotAlone{Err: errFailed}
+		return
+	}
+	if r.call.Script.Is(call.Timeless) {
+		time = 0
+	}
+	r.numbers.SetVal([]int64{own[0], time, own[1], own[2]})
 }
 
 // failed is the status of a call that failed in a bundle.

@@ -3,8 +3,8 @@
 package rights
 
 import (
-	"slices"
 	"embed"
+	"slices"
 	"strings"
 	"time"
 

@@ -87,7 +87,7 @@ var sentinelBugs = []bug{
 	{name: "who waits for permits of a semaphore that is gone waits on", by: "internal/test/faults TestAServerWithoutItsDataKnowsNobody",
 		at: "semaphore/lua/lease.lua", old: "if not value then return redis.error_reply('NOPERMITS never set') elseif", new: "if value and"},
 	{name: "a release ends at what an operator can mend", by: "internal/test/faults TestWhatIsRefusedForAWhileLeavesNothingTaken",
-		at: "internal/conn attempt.failed", old: "&& fault.CleanUpOutlasts(err)", new: "&& fault.CleanUpOutlasts(err) && false"},
+		at: "internal/conn attempt.judge", old: "&& fault.CleanUpOutlasts(err)", new: "&& fault.CleanUpOutlasts(err) && false"},
 	{name: "a renewal that failed is tried again a third of the lease later", by: "internal/test/faults TestALeaseOutlastsWhatIsRefusedForAWhile",
 		at: "internal/hold hold.renewalFailed", old: "h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)",
 		new: "_ = pause; h.renewAt = h.engine.AgeAt(now) + h.length()/3"},

@@ -28,18 +28,27 @@ func (s *Server) HoldElsewhere(name string) (release func()) {
 	}
 }
 
-// Expire ends what is held at a name, as if the time of each holder were over: locks, leads and leased permits.
-// The holders find out when they renew; those who wait, when they ask. It does nothing to a Once or a Barrier.
+// Expire ends what is held at a name, as if the time of each holder were over: locks, leads, leased permits and
+// slots. The holders find out when they renew; those who wait, when they ask. It does nothing to a Once or a Barrier.
 func (s *Server) Expire(name string) {
-	at, err := keys.ForPermits(name)
-	if err != nil || !s.mini.Exists(at.Taken) {
+	permits, err := keys.ForPermits(name)
+	numbers, err2 := keys.ForSlots(name)
+	if errors.Join(err, err2) != nil || !s.expire(permits.Taken) && !s.expire(numbers.Taken) {
 		s.mini.Del(name)
-		return
 	}
-	taken, _ := s.mini.ZMembers(at.Taken)
-	for _, permit := range taken {
-		_, _ = s.mini.ZAdd(at.Taken, 0, permit) // since 1970 its time is over
+}
+
+// expire ends the times that a sorted set has as scores, and reports whether there is such a set. Other scores of
+// slots are below 0, or above each time.
+func (s *Server) expire(taken string) bool {
+	const beyond = 1 << 52
+	members, _ := s.mini.ZMembers(taken)
+	for _, member := range members {
+		if until, _ := s.mini.ZScore(taken, member); until >= 0 && until < beyond {
+			_, _ = s.mini.ZAdd(taken, 0, member) // since 1970 its time is over
+		}
 	}
+	return len(members) > 0
 }
 
 // takeAway takes away what an owner holds at a name: permits, from all of their holders.
@@ -64,7 +73,7 @@ func (s *Server) takeAway(name, owner string) {
 }
 
 // Lose takes away what is held under the lease, and makes its holder know: the lease's Done is closed, and its
-// Err matches ErrLost. If the lease is one on permits, all who hold permits of that name lose them. The server
+// Err matches ErrLost. If the lease is one on permits or a slot, all who hold some of that name lose them. The server
 // must be up. If the Client has a WithNameMapper, the lease's name must be the name that stands in Redis.
 func (s *Server) Lose(l *holdfast.Lease) {
 	s.t.Helper()

@@ -29,7 +29,9 @@ func bubble(t *testing.T, test func(t *testing.T, s *holdfasttest.Server)) {
 
 func lock(t *testing.T, l holdfast.Locker) *holdfast.Lease {
 	t.Helper()
-	held, err := l.Lock(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	held, err := l.Lock(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

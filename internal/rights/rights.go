@@ -41,7 +41,7 @@ var (
 	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore")
 	ofSlots    = strings.Fields("get set pttl pexpire zadd zrem zcount zscore zrange zrangebyscore")
 	ofOnce     = strings.Fields("get set del pttl pexpire hset hget hmget hdel hexists")
-	ofLimits   = strings.Fields("get set")
+	ofLimits   = strings.Fields("get set pexpire")
 	ofTicks    = strings.Fields("get set del")
 	ofClients  = strings.Fields("del pexpire hset hget") // that say who they are
 	ofForced   = strings.Fields("get set")               // that note who has released by force

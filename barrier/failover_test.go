@@ -51,6 +51,7 @@ func TestAwait_CutOffWhileItTripped(t *testing.T) {
 		p, q := w.Process(), w.Process()
 		ctx := t.Context()
 		first := await(ctx, w, p.Barrier(name, 2, barrier.Lease(3*time.Second)))
+		time.Sleep(soon) // it may have to connect first
 		p.Unplug(true)
 		last := told(t, come(w, 2, q)[0], soon)
 		others := come(w, 3, q)

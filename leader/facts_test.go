@@ -16,7 +16,7 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, placeLease, "docs/keyspace.md", "a place is kept for {} from when it was last heard of. Its number")
 	doctest.Says(t, placeLease, "docs/leader.md", "that, or {} after the hand-over")
 	doctest.Says(t, placeLease, "leader/query.go", "passed over, for at most {}")
-	doctest.Says(t, recordLife, "docs/keyspace.md", "{} longer than its lease at the most")
+	doctest.Says(t, recordLife, "docs/keyspace.md", "at most {} longer than its lease")
 }
 
 // A late request may make a lost place anew. So a message that the candidate believes must be from a

@@ -4,11 +4,14 @@ package limiter
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // keepShare is how long units are kept that nobody in the process has wanted since.
@@ -47,9 +50,19 @@ func (l *Limiter) shared(ctx context.Context, n int64) (answer, int, error) {
 		select {
 		case <-asking:
 		case <-ctx.Done():
-			return answer{}, attempts, context.Cause(ctx)
+			return answer{}, attempts, unanswered(ctx)
 		}
 	}
+}
+
+// unanswered returns the error of a caller whose ctx has ended while another of its process asked Redis: what that
+// one gets in the same case. A caller that has left before its deadline has not found Redis unreachable.
+func unanswered(ctx context.Context) error {
+	err := context.Cause(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, errs.Unavailable) {
+		err = fmt.Errorf("%w: %w", errs.Unavailable, err)
+	}
+	return err
 }
 
 // try serves a call for n units here, if that can be. Otherwise somebody asks Redis already, or the caller leads: it does.

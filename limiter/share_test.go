@@ -145,3 +145,29 @@ func acquired(w *world.World, l *limiter.Limiter) (*holdfast.Lease, time.Duratio
 	held, err := l.Acquire(ctx)
 	return held, w.Now() - begin, err
 }
+
+// Redis cannot be reached. Those that wait for the one that asks get the error that it gets, and so go on as the
+// options say.
+func TestShare_TheOthersFindRedisUnreachableToo(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, _ *world.Process) {
+		shut := hundred(p, limiter.Share(16))
+		open := p.Limiter("other", limiter.Rate(100, time.Hour), limiter.Share(16), limiter.OnUnavailable(limiter.Allow))
+		p.Unplug(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				_, err := shut.Allow(ctx, 1)
+				world.WantErr(t, err, holdfast.ErrUnavailable)
+			})
+			all.Go(func() {
+				if d, err := open.Allow(ctx, 1); err != nil || !d.Allowed {
+					t.Errorf("%+v, %v", d, err)
+				}
+			})
+		}
+		all.Wait()
+		p.Unplug(false)
+	})
+}

@@ -11,12 +11,12 @@ import (
 )
 
 func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
-	doctest.Says(t, queueLease, "docs/guarantees.md", "stays with it for {} at the most", "Its process's turn, for {}")
+	doctest.Says(t, queueLease, "docs/guarantees.md", "stays with it for at most {}", "Its process's turn, for {}")
 	doctest.Says(t, queueLease, "docs/keyspace.md", "{} for a Mutex")
 	doctest.Says(t, queueLease, "docs/architecture.md", "lapses {} after it was last kept")
 	doctest.Says(t, queueLease, "docs/hand-over.md", "keeps the place for {}")
-	doctest.Says(t, queueLease, "docs/redisson-interop.md", "keeps it for {} at the most")
-	doctest.Says(t, queueLease, "docs/redisson-side-by-side.md", "the lock is Y's for {} at the most")
+	doctest.Says(t, queueLease, "docs/redisson-interop.md", "keeps it for at most {}")
+	doctest.Says(t, queueLease, "docs/redisson-side-by-side.md", "the lock is Y's for at most {}")
 }
 
 // A late request may make a lost place anew. So a message that the waiter believes must be from a

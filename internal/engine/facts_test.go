@@ -15,7 +15,7 @@ func TestTheDocumentsSayHowLongThingsTake(t *testing.T) {
 	doctest.Says(t, finishLimit, "docs/architecture.md", "It goes on for {} with its caller")
 	doctest.Says(t, finishLimit, "semaphore/semaphore.go", "not answered within {}")
 	doctest.Says(t, finishLimit, "latch/latch.go", "not answered within {}")
-	doctest.Says(t, closeGrace, "docs/architecture.md", "for {} at the most")
+	doctest.Says(t, closeGrace, "docs/architecture.md", "for at most {}")
 	doctest.Says(t, closeGrace, "docs/guarantees.md", "within {} if calls were")
 	doctest.Says(t, closeGrace, "client.go", "for at most {}")
 	doctest.Says(t, closeGrace+tellingGrace, "docs/guarantees.md", "within {} if a log handler")

@@ -47,6 +47,7 @@ var limiterBugs = []bug{
 		at: "limiter Limiter.acquire", old: "_ = held.Release(ctx)"},
 	{name: "a client that was refused comes back too early", by: "limiter/httplimit TestFields",
 		at: "limiter/httplimit seconds", old: "(d + time.Second - 1) / time.Second", new: "d / time.Second"},
-	{name: "ls lists each limit that was used", by: ". TestInspectLimiter",
-		at: ". found.stands", old: "return f.Value <= 0 || f.err != nil", new: "return true"},
+	{name: "a caller of a share that waits for another does not find Redis unreachable",
+		by: "limiter TestShare_TheOthersFindRedisUnreachableToo", at: "limiter unanswered",
+		old: "err = fmt.Errorf(\"%w: %w\", errs.Unavailable, err)"},
 }

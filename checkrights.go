@@ -23,7 +23,7 @@ import (
 // checkRights does with a name of its own everything that Holdfast does with name.
 func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error) {
 	probe := c.mapped(name) + ":check:" + uuid.NewString()
-	at, err := keys.ForFairLock(probe)
+	at, err := c.space.ForFairLock(probe)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.Fai
 		{"mutex", channels, probeChannels(ctx, rdb, sharded, at.Channel, at.GrantTo(c.engine.Client()))},
 	}
 	var refused error // why no connection was to be had, which is the same for every kind
-	for _, need := range rights.Needs(probe, c.engine.Client(), sharded) {
+	for _, need := range rights.Needs(c.space, probe, c.engine.Client(), sharded) {
 		err := refused
 		if err == nil {
 			call := need.Probe()
@@ -149,7 +149,7 @@ func (c *Client) checkIdentity(ctx context.Context) []Finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	need := rights.OfIdentity(uuid.NewString()) // nobody's, so that what the Client says stays as it is
+	need := rights.OfIdentity(c.space, uuid.NewString()) // nobody's, so that what the Client says stays as it is
 	if err := c.probeScripts(ctx, need.Probe()); denied(err) {
 		server, _ := c.engine.Conn.Node(ctx, need.Keys[0])
 		return []Finding{{server, Rights, need.Kind,

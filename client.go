@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -22,6 +23,7 @@ import (
 type Client struct {
 	engine *engine.Engine
 	config config
+	space  keys.Space    // of all keys and channels
 	common hold.Settings // of synchronizers made without options of their own
 }
 
@@ -44,12 +46,26 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 	if err != nil {
 		c.config.log.Warn("holdfast: no metrics", "error", err)
 	}
-	if c.engine, err = engine.New(rdb, tel, c.config.log); err != nil {
-		c.engine = engine.Broken(err)
-	} else if c.config.identity != "" {
-		c.engine.SayWho(c.config.identity)
-	}
+	c.engine = newEngine(rdb, tel, &c.config)
+	c.space = c.engine.Keys
 	return c
+}
+
+// newEngine returns the engine of a Client with that config; a broken one if something is wrong.
+func newEngine(rdb redis.UniversalClient, tel *telemetry.Telemetry, config *config) *engine.Engine {
+	space, err := keys.InSpace(config.keyPrefix)
+	if err != nil {
+		return engine.Broken(err)
+	}
+	e, err := engine.New(rdb, tel, config.log)
+	if err != nil {
+		return engine.Broken(err)
+	}
+	e.Keys = space
+	if config.identity != "" {
+		e.SayWho(config.identity)
+	}
+	return e
 }
 
 // ID returns the id of the Client in the form in which logs, errors and Inspect show it: the first eight
@@ -113,8 +129,8 @@ func (c *Client) settings(options []lease.Option) *hold.Settings {
 
 // mapped returns the name in Redis of a name that the program uses.
 func (c *Client) mapped(name string) string {
-	if c.config.mapName == nil || name == "" {
-		return name
+	if c.config.mapName != nil && name != "" {
+		name = c.config.mapName(name)
 	}
-	return c.config.mapName(name)
+	return c.space.At(name)
 }

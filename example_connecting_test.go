@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"log"
 	"os"
 
@@ -88,4 +89,15 @@ func ExampleClient_Check() {
 	for _, f := range findings {
 		log.Println(f)
 	}
+}
+
+// A Redis that programs share gives each of them one prefix.
+func ExampleWithKeyPrefix() {
+	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379", Username: "app"}) // ~app:* &app:*
+	defer rdb.Close()
+	client := holdfast.New(rdb, holdfast.WithKeyPrefix("app:"))
+	defer client.Close()
+
+	fmt.Println(client.Mutex("orders").Name()) // at the key app:orders
+	// Output: orders
 }

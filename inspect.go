@@ -49,7 +49,7 @@ func (c *Client) introduce(ctx context.Context, all []found) {
 		}
 	}
 	each(func(owner Owner, _, _ *string) { owners = append(owners, hold.Owner(owner)) })
-	said := inspect.Who(ctx, c.engine.Conn, owners)
+	said := inspect.Who(ctx, c.engine.Conn, c.space, owners)
 	each(func(owner Owner, who, note *string) {
 		s := said[hold.Owner(owner)]
 		*who, *note = cmp.Or(s.Who, *who), s.Note
@@ -60,7 +60,7 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	if err := c.engine.Broken(); err != nil {
 		return Inspection{Name: name}, err
 	}
-	s, err := inspect.Look(ctx, c.engine.Conn, key, cmp.Or(c.common.TokenKept(), hold.DefaultTokenLife))
+	s, err := inspect.Look(ctx, c.engine.Conn, c.space, key, cmp.Or(c.common.TokenKept(), hold.DefaultTokenLife))
 	if err != nil {
 		return Inspection{Name: name}, err
 	}
@@ -80,9 +80,11 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 }
 
 // InspectAll inspects every name that matches the pattern. The pattern has the syntax of
-// Redis's SCAN, and is compared with names as they stand in Redis; "" matches all. InspectAll
-// asks every master. It leaves out names that are free, names at which no synchronizer stands, keys of
-// a Once whose work is done, barriers at which nobody waits, and limits of which something can be taken; any whole number counts as KindCount.
+// Redis's SCAN, and is compared with names as they are in Redis; "" matches all. With WithKeyPrefix
+// only keys with that prefix are looked at, and names are without it. InspectAll asks every master. It
+// leaves out names that are free, names at which no synchronizer stands, keys of a Once whose work is done,
+// barriers at which nobody waits, and limits of which something can be taken; any whole number counts as
+// KindCount.
 //
 // The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is
 // returned once; a name that appears or goes meanwhile is returned once or not at all. An error with a Name
@@ -103,7 +105,7 @@ func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspe
 		defer cancel()
 		told := make(map[string]struct{})
 		stopped := false
-		err := inspect.Scan(ctx, c.engine.Conn, pattern, func(names []string) bool {
+		err := inspect.Scan(ctx, c.engine.Conn, c.space, pattern, func(names []string) bool {
 			for _, f := range c.inspectEach(ctx, names) {
 				if _, again := told[f.Name]; again || ctx.Err() != nil || !f.stands() {
 					continue
@@ -171,7 +173,7 @@ func (c *Client) inspectEach(ctx context.Context, names []string) []found {
 	for range min(abreast, len(names)) {
 		workers.Go(func() {
 			for n := int(next.Add(1)) - 1; n < len(names); n = int(next.Add(1)) - 1 {
-				i, err := c.inspect(ctx, names[n], names[n])
+				i, err := c.inspect(ctx, names[n], c.space.At(names[n]))
 				if err != nil {
 					err = errs.Wrap("inspect "+errs.Quote(names[n]), err)
 				}

@@ -55,8 +55,8 @@ const NoExpiry = lease.NoExpiry
 
 // Inspection is the state of a name at one instant.
 type Inspection struct {
-	// Name is the name that Inspect was given, or, from InspectAll, the name as it stands in
-	// Redis.
+	// Name is the name that Inspect was given, or, from InspectAll, the name as it is in Redis, without
+	// the prefix of WithKeyPrefix.
 	Name string
 	Kind Kind
 	// At is the instant of the inspection, on the server's clock.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -120,6 +121,58 @@ func TestNamesAreMappedByEachMethod(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whatever is sent by the methods of a Client with a prefix, every key and every channel begins with the prefix.
+func TestEachKeyBeginsWithThePrefix(t *testing.T) {
+	for i := range reflect.TypeFor[*holdfast.Client]().NumMethod() {
+		method := reflect.TypeFor[*holdfast.Client]().Method(i)
+		if method.Name == "InspectAll" || method.Name == "Monitor" || method.Name == "Close" || method.Name == "Shutdown" {
+			continue
+		}
+		t.Run(method.Name, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				way := redistest.Mini(t).Proxy()
+				var mu sync.Mutex
+				bare := make(map[string]bool)
+				way.OnCommand(func(c redistest.Command) redistest.Fault {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, key := range keysAndChannels(c.Name, c.Args) {
+						if !strings.HasPrefix(key, "app:") {
+							bare[key] = true
+						}
+					}
+					return redistest.Pass
+				})
+				c := holdfast.New(way.Client(t), holdfast.WithKeyPrefix("app:"), holdfast.WithIdentity("test"))
+				useDeep(t, reflect.ValueOf(c).Method(i), 2)
+				must(t, c.Close())
+				for key := range bare {
+					t.Errorf("%q has no prefix", key)
+				}
+			})
+		})
+	}
+}
+
+// keysAndChannels returns what a command says of keys and channels: its declared keys, the channels that it
+// subscribes to, and what looks like the key or the channel of a name, wherever it is.
+func keysAndChannels(command string, args []string) (found []string) {
+	switch strings.ToLower(command) {
+	case "eval", "evalsha":
+		n, _ := strconv.Atoi(args[1])
+		found = append(found, args[2:2+n]...)
+		args = args[2+n:]
+	case "subscribe", "ssubscribe":
+		found = append(found, args...)
+	}
+	for _, arg := range args {
+		if (strings.Contains(arg, "holdfast_") || strings.Contains(arg, "redisson_")) && !strings.Contains(arg, "redis.call") {
+			found = append(found, arg)
+		}
+	}
+	return found
 }
 
 // useDeep calls a method, for a second at most, and the methods of the synchronizers that it returns.

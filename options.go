@@ -18,13 +18,14 @@ import (
 type Option func(*config)
 
 type config struct {
-	defaults []lease.Option
-	mapName  func(string) string
-	log      *slog.Logger
-	tracers  trace.TracerProvider
-	meters   metric.MeterProvider
-	group    func(string) string
-	identity string
+	defaults  []lease.Option
+	mapName   func(string) string
+	keyPrefix string
+	log       *slog.Logger
+	tracers   trace.TracerProvider
+	meters    metric.MeterProvider
+	group     func(string) string
+	identity  string
 }
 
 // WithDefaults sets lease options for all synchronizers of the Client. Options given to a
@@ -58,9 +59,26 @@ func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
 }
 
+// WithKeyPrefix has every key and every channel of the Client begin with prefix, so that the commonest rule
+// of a Redis that programs share, "~app:* &app:*", is enough for every kind: see docs/connecting.md. The
+// default is "": no prefix. WithNameMapper changes names alone, and the keys beside them keep their own
+// beginnings; with both options the prefix comes before what the mapper returns. The lock "orders" is at
+// app:orders, and its token at app:redisson_lock_token:{app:orders}.
+//
+// All processes that are to exclude each other must give the same prefix, and none but theirs should begin
+// with it. Redisson has no such keys: use no prefix where Java shares a name. With a prefix, a lock with
+// JavaTokens is refused with ErrBadArgument. If the prefix has a brace, which would decide the slots of a
+// cluster, or begins with "holdfast_" or as Redisson's keys do, every call of the Client fails with
+// ErrBadArgument.
+//
+// Errors, logs, spans, Inspect and InspectAll have names without the prefix.
+func WithKeyPrefix(prefix string) Option {
+	return func(c *config) { c.keyPrefix = prefix }
+}
+
 // WithIdentity has the Client say in Redis who it is, for example "billing-7f9c/pid 12", and Inspect and
 // Monitor, in any process, then show that beside what this Client holds and waits for. Everybody who may read
-// the key holdfast_client:{holdfast}:* of this Redis can read it. The default is off, and so is "": a Client
+// the key holdfast_client:{holdfast}:* of this Redis can read it (with WithKeyPrefix the prefix comes first). The default is off, and so is "": a Client
 // then sends nothing, because the name of a host may be a secret. What is more than 256 bytes is cut off.
 //
 // The identity is stored in one key for each Client, beside no lock. The Client writes it in the background,

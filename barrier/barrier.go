@@ -53,7 +53,7 @@ type Barrier struct {
 func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Settings, options []Option) *Barrier {
 	b := &Barrier{engine: e, name: name, parties: parties, settings: newSettings(defaults, options)}
 	if b.err = e.Broken(); b.err == nil {
-		b.at, b.err = keys.ForBarrier(mapped)
+		b.at, b.err = e.Keys.ForBarrier(mapped)
 	}
 	if b.err == nil {
 		b.err = check(parties, b.settings)

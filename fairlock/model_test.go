@@ -14,7 +14,7 @@ import (
 
 // Whatever calls come in whatever order, the lock is in the state of the model, and tokens grow.
 func TestModel(t *testing.T) {
-	at, err := keys.ForFairLock("n")
+	at, err := keys.Space("").ForFairLock("n")
 	if err != nil {
 		t.Fatal(err)
 	}

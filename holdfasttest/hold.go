@@ -31,8 +31,8 @@ func (s *Server) HoldElsewhere(name string) (release func()) {
 // Expire ends what is held at a name, as if the time of each holder were over: locks, leads, leased permits and
 // slots. The holders find out when they renew; those who wait, when they ask. It does nothing to a Once or a Barrier.
 func (s *Server) Expire(name string) {
-	permits, err := keys.ForPermits(name)
-	numbers, err2 := keys.ForSlots(name)
+	permits, err := keys.Space("").ForPermits(name)
+	numbers, err2 := keys.Space("").ForSlots(name)
 	if errors.Join(err, err2) != nil || !s.expire(permits.Taken) && !s.expire(numbers.Taken) {
 		s.mini.Del(name)
 	}

@@ -41,7 +41,7 @@ type Latch struct {
 func New(e *engine.Engine, name, key string) *Latch {
 	l := &Latch{engine: e, name: name}
 	if l.err = e.Broken(); l.err == nil {
-		l.at, l.err = keys.ForLatch(key)
+		l.at, l.err = e.Keys.ForLatch(key)
 		l.calls = e.Ledger(l.at.Calls)
 	}
 	return l

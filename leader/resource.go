@@ -40,7 +40,7 @@ var _ hold.Queueing = (*resource)(nil)
 func newResource(e *engine.Engine, name, key string, say *config) resource {
 	r := resource{Lock: lockhash.NewLock(e, name, key, rules), say: say}
 	if r.Usable("lead") == nil {
-		r.at, _ = keys.ForLeader(key) // NewLock has checked the name
+		r.at, _ = e.Keys.ForLeader(key) // NewLock has checked the name
 	}
 	return r
 }

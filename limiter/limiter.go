@@ -71,7 +71,7 @@ type Semaphore interface {
 func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, options []Option) *Limiter {
 	l := &Limiter{engine: e, name: name, mapped: mapped, alone: true, family: new(family)}
 	if l.err = e.Broken(); l.err == nil {
-		l.at, l.err = keys.ForLimit(mapped)
+		l.at, l.err = e.Keys.ForLimit(mapped)
 	}
 	var err error
 	if l.family.settings, err = newSettings(options); l.err == nil {
@@ -89,12 +89,12 @@ func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, opti
 // "%" is written "%25" in the key and ":" is written "%3A". The key may be any bytes, but not empty.
 func (l *Limiter) For(key string) *Limiter {
 	l = engine.Made(l)
-	of := &Limiter{engine: l.engine, name: l.name + ":" + key, family: l.family, err: l.err}
+	of := &Limiter{engine: l.engine, name: l.name + ":" + key, family: l.family, err: engine.Usable(l.engine, l.err)}
 	if of.err == nil {
 		of.mapped, of.err = keys.LimitOf(l.mapped, key)
 	}
 	if of.err == nil {
-		of.at, of.err = keys.ForLimit(of.mapped)
+		of.at, of.err = l.engine.Keys.ForLimit(of.mapped)
 	}
 	return of
 }

@@ -32,7 +32,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -57,7 +56,7 @@ func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options
 	o := &Once{engine: e, name: name, mapped: mapped, settings: newSettings(options)}
 	o.hold = hold.NewSettings(defaults, o.lease)
 	if o.err = e.Broken(); o.err == nil {
-		o.err = keys.Check(mapped)
+		o.err = e.Keys.Check(mapped)
 	}
 	if o.err == nil {
 		o.err = o.check()
@@ -112,7 +111,7 @@ func (o *Once) resource(key string) (*resource, error) {
 	case o.err != nil:
 		return nil, o.err
 	}
-	at, err := keys.ForOnce(o.mapped, key)
+	at, err := o.engine.Keys.ForOnce(o.mapped, key)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
-	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // tickLimit is how long a tick is given back in the background, if Redis does not answer.
@@ -31,7 +30,7 @@ func tick(ctx context.Context, e *engine.Engine, name string, at time.Time, keep
 	if err := e.Broken(); err != nil {
 		return false, err
 	}
-	key, err := keys.ForTick(name, at)
+	key, err := e.Keys.ForTick(name, at)
 	if err != nil {
 		return false, err
 	}

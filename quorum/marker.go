@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // origin is the event from which on a server is known to have kept its data: see the states of a
@@ -44,7 +43,7 @@ type marking struct {
 
 // mark writes the server's marker, as w says, and returns the one that is there then.
 func (m Member) mark(ctx context.Context, w marking) (marker, error) {
-	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(w.write), w.set, w.replace}, Prompt: true}
+	call := &conn.Call{Script: markScript, Keys: []string{m.Engine.Keys.QuorumMarker()}, Args: []any{string(w.write), w.set, w.replace}, Prompt: true}
 	if err := m.Engine.Conn.Run(ctx, call); err != nil {
 		return marker{}, err
 	}
@@ -53,7 +52,7 @@ func (m Member) mark(ctx context.Context, w marking) (marker, error) {
 	parts = append(parts, "", "")
 	micros, err := strconv.ParseInt(parts[1], 10, 64)
 	if parts[0] != "" && err != nil {
-		return marker{}, fmt.Errorf("the key %s holds no marker: %w", keys.QuorumMarker, errs.WrongType)
+		return marker{}, fmt.Errorf("the key %s holds no marker: %w", m.Engine.Keys.QuorumMarker(), errs.WrongType)
 	}
 	age := m.Engine.Marker.Of(text, time.Duration(call.ServerTime()-micros)*time.Microsecond)
 	return marker{asked: true, text: text, since: origin(parts[0]), age: age, set: parts[2]}, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -119,7 +118,7 @@ func (t *turn) say(ctx context.Context, m Member, waited int64) (before int, err
 	}
 	call := &conn.Call{
 		Script: turnScript,
-		Keys:   []string{keys.QuorumTurns(key)},
+		Keys:   []string{m.Engine.Keys.QuorumTurns(key)},
 		Args:   []any{t.id, waited, placeFor.Milliseconds()},
 		Prompt: true,
 	}

@@ -46,7 +46,7 @@ func TestABurstOfLocks(t *testing.T) {
 		w.Release(w.Lock(t.Context(), p.MyLock)) // the connection knows the server's clock
 		last := time.Now().Add(time.Hour).UnixMicro()
 		for i := range n { // a token that is ahead of the clock is followed by the next number
-			w.RDB.Set(t.Context(), keys.TokenAt(name(i)), last+int64(10*i), 0)
+			w.RDB.Set(t.Context(), keys.Space("").TokenAt(name(i)), last+int64(10*i), 0)
 		}
 		attempts, scripts := burst(w, p, n, func(i int) *world.Attempt {
 			return w.GoLock(t.Context(), p.Mutex(name(i), lease.Renewed(30*time.Second)))
@@ -63,7 +63,7 @@ func TestABurstOfLocks(t *testing.T) {
 				t.Errorf("%s is held by %q, want %q", name(i), got, want)
 			}
 			owners[l.Owner().String()] = true
-			token, want := w.RDB.Get(t.Context(), keys.TokenAt(name(i))).Val(), last+int64(10*i)+1
+			token, want := w.RDB.Get(t.Context(), keys.Space("").TokenAt(name(i))).Val(), last+int64(10*i)+1
 			if token != strconv.FormatInt(want, 10) || l.Token() != want {
 				t.Errorf("%s has the token %d here and %s in Redis, want %d", name(i), l.Token(), token, want)
 			}

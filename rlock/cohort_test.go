@@ -445,7 +445,7 @@ func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
 			w.At(w.Now() + 10*time.Millisecond)
 			arrive := make(chan struct{})
 			p.On(world.EnterRun, 1, redistest.HoldUntil(arrive))
-			w.Mini.Publish(keys.FairLockAt(world.Name).Channel, "0") // the head asks
+			w.Mini.Publish(keys.Space("").FairLockAt(world.Name).Channel, "0") // the head asks
 			synctest.Wait()
 			cancel()
 			world.WantErr(t, second(head.Result()), context.Canceled)

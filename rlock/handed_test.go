@@ -130,7 +130,7 @@ func TestHanded_MessageFromBefore(t *testing.T) {
 			w.At(100 * time.Millisecond)
 			waits := w.RDB.ZRange(t.Context(), queueKey, 0, 0).Val()
 			client, number, _ := strings.Cut(waits[0], ":")
-			at := keys.FairLockAt(world.Name)
+			at := keys.Space("").FairLockAt(world.Name)
 			w.RDB.ZRem(t.Context(), at.Queue, waits[0]) // as a hand-over does
 			w.RDB.ZRem(t.Context(), at.Alive, waits[0])
 			for n := p.Runs(""); p.Runs("") == n; {

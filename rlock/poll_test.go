@@ -35,7 +35,7 @@ func TestAWaiterLooksWhileNothingChanges(t *testing.T) {
 			t.Errorf("it looked %d times in a minute", n)
 		}
 
-		at := keys.FairLockAt(world.Name)
+		at := keys.Space("").FairLockAt(world.Name)
 		w.RDB.Del(t.Context(), at.Queue, at.Alive)
 		time.Sleep(2 * time.Second)
 		if n := p.Runs(world.EnterRun) - entered; n != 1 {

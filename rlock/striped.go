@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -60,7 +59,7 @@ func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string
 	case n < 1 || n > MaxStripes:
 		s.err = fmt.Errorf("%d stripes, want 1 to %d: %w", n, MaxStripes, errs.BadArgument)
 	default:
-		s.record, s.err = keys.ForStripes(mapped(name))
+		s.record, s.err = e.Keys.ForStripes(mapped(name))
 	}
 	if s.err != nil {
 		s.stripes = []*Mutex{New(engine.Broken(s.err), name, name, settings)}

@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -39,7 +38,10 @@ var _ lease.Locker = (*RWMutex)(nil)
 func New(e *engine.Engine, name, key string, settings hold.Settings) *RWMutex {
 	m := &RWMutex{engine: e, settings: settings, base: base{name: name, line: linePrefix + key}}
 	if m.err = e.Broken(); m.err == nil {
-		m.base.at, m.err = keys.ForRW(key)
+		m.base.at, m.err = e.Keys.ForRW(key)
+	}
+	if m.err == nil && settings.JavaTokens {
+		m.err = e.Keys.CheckJava(key)
 	}
 	m.base.tokenLife = settings.TokenKept().Milliseconds()
 	return m

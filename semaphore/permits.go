@@ -44,7 +44,7 @@ type PermitSemaphore struct {
 func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *PermitSemaphore {
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
 	if s.err = e.Broken(); s.err == nil {
-		s.at, s.err = keys.ForPermits(key)
+		s.at, s.err = e.Keys.ForPermits(key)
 		s.calls = e.Ledger(s.at.Calls)
 	}
 	return s

@@ -47,7 +47,7 @@ type Semaphore struct {
 func New(e *engine.Engine, name, key string) *Semaphore {
 	s := &Semaphore{engine: e, name: name}
 	if s.err = e.Broken(); s.err == nil {
-		s.at, s.err = keys.ForSemaphore(key)
+		s.at, s.err = e.Keys.ForSemaphore(key)
 		s.calls = e.Ledger(s.at.Calls)
 	}
 	return s

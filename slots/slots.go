@@ -47,7 +47,7 @@ func New(e *engine.Engine, name, key string, size int, defaults []lease.Option, 
 		s.err = o.check(size)
 	}
 	if s.err == nil {
-		s.at, s.err = keys.ForSlots(key)
+		s.at, s.err = e.Keys.ForSlots(key)
 	}
 	return s
 }

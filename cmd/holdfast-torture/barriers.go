@@ -105,7 +105,7 @@ func (s *soak) placesLeft(rdb redis.UniversalClient) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for n := range s.config.names() {
-		at, err := keys.ForBarrier(fmt.Sprintf("barrier-%d", n))
+		at, err := keys.Space("").ForBarrier(fmt.Sprintf("barrier-%d", n))
 		if err != nil {
 			s.t.Fatalf("%v", err)
 		}

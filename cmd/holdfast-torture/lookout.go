@@ -93,7 +93,7 @@ func (l *lookout) watch(t testing.TB, kind, name string, servers int) {
 		o.agree = servers/2 + 1
 	}
 	for _, lock := range o.locks {
-		at, err := keys.ForFairLock(lock)
+		at, err := keys.Space("").ForFairLock(lock)
 		if err != nil {
 			t.Fatalf("%v", err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/pubsub"
 	"github.com/holdfast-go/holdfast/internal/renewal"
@@ -27,6 +28,8 @@ type Engine struct {
 	Lines    *line.Lines
 	subs     *pubsub.Service
 	start    time.Time // when the Client was made
+	// Keys is what all keys and channels begin with. It is set before the Engine is used.
+	Keys keys.Space
 
 	identity
 	telling

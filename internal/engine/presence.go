@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/renewal"
 )
 
@@ -82,7 +81,7 @@ const (
 
 // SayWho makes the Client say in Redis that it is who. It must be called before the first acquisition.
 func (e *Engine) SayWho(who string) {
-	e.presence = &presence{e: e, who: Cut(who), key: keys.ForClient(e.client), version: 1}
+	e.presence = &presence{e: e, who: Cut(who), key: e.Keys.ForClient(e.client), version: 1}
 }
 
 // Cut returns text without what is more than MaxSaid bytes of it, and without half of a letter.

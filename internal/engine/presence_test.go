@@ -105,7 +105,7 @@ func TestPresenceHasAnExpiryWhateverFails(t *testing.T) {
 // said returns what the Engine says of itself.
 func said(t *testing.T, e *Engine, s *redistest.MiniServer) map[string]string {
 	t.Helper()
-	return s.Client().HGetAll(t.Context(), keys.ForClient(e.Client())).Val()
+	return s.Client().HGetAll(t.Context(), keys.Space("").ForClient(e.Client())).Val()
 }
 
 // wantWho fails t unless the Engine says that it is who; "": unless it says nothing.
@@ -229,7 +229,7 @@ func TestNotesCostFewRequests(t *testing.T) {
 // Whatever stands in the way of what a Client says, it tries again at leisure, and the log is told once.
 func TestPresenceFails(t *testing.T) {
 	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-		key := keys.ForClient(e.Client())
+		key := keys.Space("").ForClient(e.Client())
 		s.Client().RPush(t.Context(), key, "another program's")
 		e.Present()
 		time.Sleep(time.Minute)
@@ -295,13 +295,13 @@ func TestCut(t *testing.T) {
 // Nobody can find out a Client's id from its key.
 func TestTheKeyOfAClientDoesNotTellItsID(t *testing.T) {
 	id := newClient()
-	key := keys.ForClient(id)
+	key := keys.Space("").ForClient(id)
 	for i := 0; i+4 <= len(id); i++ {
 		if part := id[i : i+4]; !strings.Contains(part, "-") && strings.Count(key, part) > 1 {
 			t.Errorf("%s tells %s", key, part)
 		}
 	}
-	if strings.Contains(key, id[:8]) || key == keys.ForClient(newClient()) || key != keys.ForClient(id) {
+	if strings.Contains(key, id[:8]) || key == keys.Space("").ForClient(newClient()) || key != keys.Space("").ForClient(id) {
 		t.Error(key)
 	}
 }

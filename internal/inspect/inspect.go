@@ -69,11 +69,11 @@ type Holder struct {
 // or three milliseconds.
 const holdersPerCall = 256
 
-// Look returns what stands at a name. life is how long tokens are kept. The answer is of one instant;
+// Look returns what is at a name, as it is in Redis in that Space. life is how long tokens are kept. The answer is of one instant;
 // but if more readers hold a lock than one call looks at, or as many permits are taken, the rest of
 // the holders are of later instants.
-func Look(ctx context.Context, m *conn.Manager, name string, life time.Duration) (State, error) {
-	call, err := ask(name, start)
+func Look(ctx context.Context, m *conn.Manager, space keys.Space, name string, life time.Duration) (State, error) {
+	call, err := ask(space, name, start)
 	if err == nil {
 		err = m.Run(ctx, call)
 	}
@@ -84,7 +84,7 @@ func Look(ctx context.Context, m *conn.Manager, name string, life time.Duration)
 	seen := make(map[string]bool) // a scan may return a field twice
 	s.Holders = unseen(s.Holders, seen)
 	for err == nil && cursor != start {
-		if call, err = ask(name, cursor); err == nil {
+		if call, err = ask(space, name, cursor); err == nil {
 			err = m.Run(ctx, call)
 		}
 		var more State
@@ -127,31 +127,31 @@ func unseen(holders []Holder, seen map[string]bool) []Holder {
 	return left
 }
 
-func ask(name, cursor string) (*conn.Call, error) {
-	fair, err := keys.ForFairLock(name)
+func ask(space keys.Space, name, cursor string) (*conn.Call, error) {
+	fair, err := space.ForFairLock(name)
 	if err != nil {
 		return nil, err
 	}
-	rw, _ := keys.ForRW(name) // it has no keys where no read/write lock can be
-	leased, _ := keys.ForPermits(name)
-	counted, _ := keys.ForSemaphore(name)
-	latch, err := keys.ForLatch(name)
+	rw, _ := space.ForRW(name) // it has no keys where no read/write lock can be
+	leased, _ := space.ForPermits(name)
+	counted, _ := space.ForSemaphore(name)
+	latch, err := space.ForLatch(name)
 	if err != nil {
 		return nil, err
 	}
-	leader, err := keys.ForLeader(name)
+	leader, err := space.ForLeader(name)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := keys.ForLimit(name)
+	limit, err := space.ForLimit(name)
 	if err != nil {
 		return nil, err
 	}
-	turns, err := keys.ForBarrier(name)
+	turns, err := space.ForBarrier(name)
 	if err != nil {
 		return nil, err
 	}
-	numbered, err := keys.ForSlots(name)
+	numbered, err := space.ForSlots(name)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func ask(name, cursor string) (*conn.Call, error) {
 		Keys:   []string{name},
 		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, leased.Taken, latch.Generations,
 			cursor, holdersPerCall, fair.Queue, rw.Readers, rw.Writers, leader.Record, leader.Names,
-			keys.OnceRecordAt(name), turns.Record, turns.Places, counted.All,
+			space.OnceRecordAt(name), turns.Record, turns.Places, counted.All,
 			numbered.Taken, numbered.Waiting, numbered.Alive, limit.Key},
 	}, nil
 }

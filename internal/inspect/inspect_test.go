@@ -61,7 +61,7 @@ func TestCandidates(t *testing.T) {
 		"{x}:ac9cf787-2d1c-4486-8727-ea2f2f26e3ba:5:rwlock_timeout:1": false,
 		"": false,
 	} {
-		if candidate(name) != want {
+		if candidate("", name) != want {
 			t.Errorf("%q: %v", name, !want)
 		}
 	}

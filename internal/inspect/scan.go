@@ -23,9 +23,9 @@ const pageSize = 512
 // longestNumber is how many bytes a whole number has at most.
 const longestNumber = 20
 
-// Scan calls page with the names that match pattern and at which a synchronizer may stand, on every
-// master, until page returns false. A name that exists all the while comes at least once.
-func Scan(ctx context.Context, m *conn.Manager, pattern string, page func(names []string) bool) error {
+// Scan calls page with the names in the Space, without its prefix, that match pattern and at which a
+// synchronizer may stand, on every master, until page returns false. A name that exists all the while comes at least once.
+func Scan(ctx context.Context, m *conn.Manager, space keys.Space, pattern string, page func(names []string) bool) error {
 	servers, err := m.Masters(ctx)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func Scan(ctx context.Context, m *conn.Manager, pattern string, page func(names 
 		if ctx.Err() != nil {
 			return ctx.Err() // go-redis would still dial
 		}
-		more, err := scanServer(ctx, m.DialAtOnce(server), pattern, place{n, len(servers)}, page)
+		more, err := scanServer(ctx, m.DialAtOnce(server), scans(space, pattern), place{n, len(servers)}, page)
 		if err != nil || !more {
 			return err
 		}
@@ -47,11 +47,10 @@ type place struct{ n, of int }
 
 // scanServer goes over the keys of one server, and closes the connection to it.
 func scanServer(
-	ctx context.Context, rdb *redis.Client, pattern string, server place, page func(names []string) bool,
+	ctx context.Context, rdb *redis.Client, all []scan, server place, page func(names []string) bool,
 ) (more bool, err error) {
 	defer func() { _ = rdb.Close() }()
 	whole := stretchOf(ctx, rdb, server.n, server.of)
-	all := scans(pattern)
 	for n, s := range all {
 		if more, err = s.run(ctx, rdb, whole.part(n, len(all)), page); err != nil || !more {
 			return more, err
@@ -61,29 +60,32 @@ func scanServer(
 }
 
 // scan is one way over the keys of a server: over those of one type that match the pattern. names
-// returns the names that they stand for.
+// returns the names, as they are in Redis, that they belong to.
 type scan struct {
+	space         keys.Space
 	kind, pattern string
 	names         func(ctx context.Context, rdb *redis.Client, found []string) []string
 }
 
-// scans returns what finds all names that match the pattern: a lock is a hash at its name, what is
-// counted is a string, and a Once, a barrier, slots and a limit have nothing but a record beside their name.
-func scans(pattern string) []scan {
+// scans returns what finds all names of the Space that match the pattern: a lock is a hash at its name,
+// what is counted is a string, and a Once, a barrier, slots and a limit have nothing but a record beside
+// their name.
+func scans(space keys.Space, pattern string) []scan {
+	within := space.Pattern(pattern)
 	return []scan{
-		{"hash", pattern, func(_ context.Context, _ *redis.Client, found []string) []string { return candidates(found) }},
-		{"string", pattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
-			return numbers(ctx, rdb, candidates(found))
+		{space, "hash", within, func(_ context.Context, _ *redis.Client, found []string) []string { return candidates(space, found) }},
+		{space, "string", within, func(ctx context.Context, rdb *redis.Client, found []string) []string {
+			return numbers(ctx, rdb, candidates(space, found))
 		}},
-		{"hash", keys.RecordsPattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
-			return underWay(ctx, rdb, found, pattern)
+		{space, "hash", space.RecordsPattern(), func(ctx context.Context, rdb *redis.Client, found []string) []string {
+			return underWay(ctx, rdb, space, found, within)
 		}},
-		{"zset", keys.SlotsPattern, func(_ context.Context, _ *redis.Client, found []string) []string {
-			names, _ := ofRecords(found, pattern)
+		{space, "zset", space.SlotsPattern(), func(_ context.Context, _ *redis.Client, found []string) []string {
+			names, _ := ofRecords(space, found, within)
 			return names
 		}},
-		{"string", keys.LimitsPattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
-			return spent(ctx, rdb, found, pattern)
+		{space, "string", space.LimitsPattern(), func(ctx context.Context, rdb *redis.Client, found []string) []string {
+			return spent(ctx, rdb, space, found, within)
 		}},
 	}
 }
@@ -101,7 +103,11 @@ func (s scan) run(
 		if err != nil {
 			return false, conn.Typed(err)
 		}
-		if names := s.names(ctx, rdb, found); len(names) > 0 && !page(names) {
+		names := s.names(ctx, rdb, found)
+		for i, name := range names {
+			names[i], _ = s.space.Name(name)
+		}
+		if len(names) > 0 && !page(names) {
 			return false, nil
 		}
 		if next == 0 {
@@ -138,8 +144,8 @@ func numbers(ctx context.Context, rdb *redis.Client, names []string) []string {
 
 // underWay returns the names of those records that match the pattern, without those of a Once whose work
 // is done: there may be very many, and finding that out costs less than inspecting them.
-func underWay(ctx context.Context, rdb *redis.Client, found []string, pattern string) []string {
-	names, records := ofRecords(found, pattern)
+func underWay(ctx context.Context, rdb *redis.Client, space keys.Space, found []string, pattern string) []string {
+	names, records := ofRecords(space, found, pattern)
 	left := names[:0]
 	for i, cmd := range each(ctx, rdb, records, func(p redis.Pipeliner, record string) redis.Cmder { return p.HExists(ctx, record, "by") }) {
 		if done, err := cmd.(*redis.BoolCmd).Result(); err != nil || !done {
@@ -150,9 +156,9 @@ func underWay(ctx context.Context, rdb *redis.Client, found []string, pattern st
 }
 
 // ofRecords returns the names that match the pattern and whose records were found, and those records.
-func ofRecords(found []string, pattern string) (names, records []string) {
+func ofRecords(space keys.Space, found []string, pattern string) (names, records []string) {
 	for _, record := range found {
-		if name, ok := keys.NameOf(record); ok && Matches(pattern, name) {
+		if name, ok := space.NameOf(record); ok && Matches(pattern, name) {
 			names, records = append(names, name), append(records, record)
 		}
 	}
@@ -161,8 +167,8 @@ func ofRecords(found []string, pattern string) (names, records []string) {
 
 // spent returns the names of those limits that match the pattern, without those of which more than one unit can be
 // taken at once: there may be millions, and finding that out costs less than inspecting them.
-func spent(ctx context.Context, rdb *redis.Client, found []string, pattern string) []string {
-	names, limits := ofRecords(found, pattern)
+func spent(ctx context.Context, rdb *redis.Client, space keys.Space, found []string, pattern string) []string {
+	names, limits := ofRecords(space, found, pattern)
 	debts := each(ctx, rdb, limits, func(p redis.Pipeliner, key string) redis.Cmder { return p.PTTL(ctx, key) })
 	left := names[:0]
 	for i, cmd := range each(ctx, rdb, limits, func(p redis.Pipeliner, key string) redis.Cmder { return p.Get(ctx, key) }) {
@@ -203,10 +209,10 @@ func each(ctx context.Context, rdb *redis.Client, names []string, ask func(redis
 var readTimeout = regexp.MustCompile(`:rwlock_timeout:\d+$`)
 
 // candidate reports whether a synchronizer may stand at name, and not just something beside one.
-func candidate(name string) bool {
-	return keys.Check(name) == nil && !readTimeout.MatchString(name)
+func candidate(space keys.Space, name string) bool {
+	return space.Check(name) == nil && !keys.BesidePrefixed(name) && !readTimeout.MatchString(name)
 }
 
-func candidates(names []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return !candidate(name) })
+func candidates(space keys.Space, names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !candidate(space, name) })
 }

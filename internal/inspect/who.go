@@ -28,7 +28,7 @@ const (
 
 // Who returns what their Clients say of these owners, as far as it can be read. It asks once for every
 // 256 of them, and not at all if none is a Client's.
-func Who(ctx context.Context, m *conn.Manager, owners []hold.Owner) map[hold.Owner]Said {
+func Who(ctx context.Context, m *conn.Manager, space keys.Space, owners []hold.Owner) map[hold.Owner]Said {
 	ctx, cancel := context.WithTimeout(ctx, whoBound)
 	defer cancel()
 	said := make(map[hold.Owner]Said)
@@ -41,7 +41,7 @@ func Who(ctx context.Context, m *conn.Manager, owners []hold.Owner) map[hold.Own
 	}
 	for len(asked) > 0 {
 		n := min(len(asked), ownersPerCall)
-		if !ask256(ctx, m, asked[:n], said) {
+		if !ask256(ctx, m, space, asked[:n], said) {
 			break
 		}
 		asked = asked[n:]
@@ -50,11 +50,11 @@ func Who(ctx context.Context, m *conn.Manager, owners []hold.Owner) map[hold.Own
 }
 
 // ask256 asks for some owners, and notes what is said of them. It reports whether the server answered.
-func ask256(ctx context.Context, m *conn.Manager, owners []hold.Owner, said map[hold.Owner]Said) bool {
+func ask256(ctx context.Context, m *conn.Manager, space keys.Space, owners []hold.Owner, said map[hold.Owner]Said) bool {
 	call := &conn.Call{Script: whoScript}
 	for _, o := range owners {
 		client, number, _ := strings.Cut(o.String(), ":")
-		call.Keys = append(call.Keys, keys.ForClient(client))
+		call.Keys = append(call.Keys, space.ForClient(client))
 		call.Args = append(call.Args, number)
 	}
 	if m.Run(ctx, call) != nil {

@@ -17,13 +17,13 @@ type Barrier struct {
 
 // ForBarrier returns the keys and the channel of the barrier of that name. It takes the names that
 // ForLock takes.
-func ForBarrier(name string) (Barrier, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForBarrier(name string) (Barrier, error) {
+	if err := s.Check(name); err != nil {
 		return Barrier{}, err
 	}
 	return Barrier{
-		Record:  own(barrierPrefix, name),
-		Places:  own(barrierPlacesPrefix, name),
-		Channel: own(barrierChannelPrefix, name),
+		Record:  s.own(barrierPrefix, name),
+		Places:  s.own(barrierPlacesPrefix, name),
+		Channel: s.own(barrierChannelPrefix, name),
 	}, nil
 }

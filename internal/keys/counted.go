@@ -25,15 +25,15 @@ type Semaphore struct {
 // names that ForLock takes, if Redisson's rule keeps the keys beside them in their slot;
 // otherwise the error matches errs.BadArgument. A waiter in Java never polls, so it would sleep
 // for ever if new permits were announced on another channel.
-func ForSemaphore(name string) (Semaphore, error) {
-	if err := CheckShared(name); err != nil {
+func (s Space) ForSemaphore(name string) (Semaphore, error) {
+	if err := s.CheckShared(name); err != nil {
 		return Semaphore{}, err
 	}
 	return Semaphore{
 		Permits: name,
-		All:     own(allPrefix, name),
-		Calls:   own(callsPrefix, name),
-		Channel: neighbour(semaphoreChannelPrefix, name),
+		All:     s.own(allPrefix, name),
+		Calls:   s.own(callsPrefix, name),
+		Channel: s.neighbour(semaphoreChannelPrefix, name),
 	}, nil
 }
 
@@ -47,14 +47,14 @@ type Permits struct {
 
 // ForPermits returns the keys and the channel of the permits of that name. It takes the names
 // that ForSemaphore takes: for any other name Holdfast and Java would have two sets of permits.
-func ForPermits(name string) (Permits, error) {
-	at, err := ForSemaphore(name)
+func (s Space) ForPermits(name string) (Permits, error) {
+	at, err := s.ForSemaphore(name)
 	if err != nil {
 		return Permits{}, err
 	}
 	return Permits{
 		Available: name,
-		Taken:     timeouts(name) + timeoutSuffix,
+		Taken:     s.timeouts(name) + timeoutSuffix,
 		Calls:     at.Calls,
 		Channel:   at.Channel,
 	}, nil
@@ -75,28 +75,28 @@ type Latch struct {
 
 // ForLatch returns the keys and the channels of the latch of that name. It takes the names that
 // ForLock takes.
-func ForLatch(name string) (Latch, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForLatch(name string) (Latch, error) {
+	if err := s.Check(name); err != nil {
 		return Latch{}, err
 	}
-	channel := latchChannelPrefix + "{" + name + "}"
+	channel := string(s) + latchChannelPrefix + "{" + name + "}"
 	sharded := channel
 	if Slot(channel) != Slot(name) {
-		sharded = own(oddLatchChannelPrefix, name)
+		sharded = s.own(oddLatchChannelPrefix, name)
 	}
 	return Latch{
 		Count:       name,
-		Generations: own(generationsPrefix, name),
-		Calls:       own(callsPrefix, name),
+		Generations: s.own(generationsPrefix, name),
+		Calls:       s.own(callsPrefix, name),
 		Channel:     channel,
 		Sharded:     sharded,
 	}, nil
 }
 
 // own returns a key of Holdfast's own, in the slot of name. No two names share it.
-func own(prefix, name string) string {
+func (s Space) own(prefix, name string) string {
 	if braced(name) {
-		return prefix + ":{" + slotTag(Slot(name)) + "}:" + name
+		return string(s) + prefix + ":{" + slotTag(Slot(name)) + "}:" + name
 	}
-	return prefix + ":{" + name + "}"
+	return string(s) + prefix + ":{" + name + "}"
 }

@@ -21,15 +21,15 @@ func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
 			"holdfast_latch:{3328}:{user7}:cart", "holdfast_calls:{3328}:{user7}:cart", "holdfast_permits:{3328}:{user7}:cart",
 		},
 	} {
-		p, err := keys.ForPermits(tc.name)
+		p, err := keys.Space("").ForPermits(tc.name)
 		if want := (keys.Permits{Available: tc.name, Taken: tc.taken, Calls: tc.calls, Channel: tc.channel}); p != want || err != nil {
 			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, p, err, want)
 		}
-		s, err := keys.ForSemaphore(tc.name)
+		s, err := keys.Space("").ForSemaphore(tc.name)
 		if want := (keys.Semaphore{Permits: tc.name, All: tc.all, Calls: tc.calls, Channel: tc.channel}); s != want || err != nil {
 			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, s, err, want)
 		}
-		l, err := keys.ForLatch(tc.name)
+		l, err := keys.Space("").ForLatch(tc.name)
 		if want := (keys.Latch{Count: tc.name, Generations: tc.generations, Calls: tc.calls, Channel: tc.latch, Sharded: tc.sharded}); l != want || err != nil {
 			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, l, err, want)
 		}
@@ -38,7 +38,7 @@ func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
 
 // A latch is shared with Java whatever its name: its channel needs no slot.
 func TestALatchHasItsKeysWhateverTheBraces(t *testing.T) {
-	got, err := keys.ForLatch("a}b")
+	got, err := keys.Space("").ForLatch("a}b")
 	want := keys.Latch{
 		Count: "a}b", Generations: "holdfast_latch:{20658}:a}b", Calls: "holdfast_calls:{20658}:a}b",
 		Channel: "redisson_countdownlatch__channel__{a}b}", Sharded: "holdfast_latch_channel:{20658}:a}b",
@@ -49,7 +49,7 @@ func TestALatchHasItsKeysWhateverTheBraces(t *testing.T) {
 }
 
 func TestReadWriteLockKeysAreRedissons(t *testing.T) {
-	got, err := keys.ForRW("orders")
+	got, err := keys.Space("").ForRW("orders")
 	want := keys.RW{
 		Hash: "orders", Token: "redisson_lock_token:{orders}", Channel: "redisson_rwlock:{orders}", Timeouts: "{orders}:",
 		Readers: "holdfast_rw_readers:{orders}", Writers: "holdfast_rw_writers:{orders}", Waiting: "holdfast_rw_waiting:{orders}",
@@ -57,7 +57,7 @@ func TestReadWriteLockKeysAreRedissons(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
-	got, err = keys.ForRW("{user7}:cart")
+	got, err = keys.Space("").ForRW("{user7}:cart")
 	if err != nil || got.Timeouts != "{user7}:cart:" || got.Channel != "redisson_rwlock:{user7}:cart" {
 		t.Errorf("%+v, %v", got, err)
 	}

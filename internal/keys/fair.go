@@ -23,26 +23,26 @@ type FairLock struct {
 
 // ForFairLock returns the keys and channels of the fair lock of that name. It takes the names
 // that ForLock takes.
-func ForFairLock(name string) (FairLock, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForFairLock(name string) (FairLock, error) {
+	if err := s.Check(name); err != nil {
 		return FairLock{}, err
 	}
-	return FairLockAt(name), nil
+	return s.FairLockAt(name), nil
 }
 
 // FairLockAt is ForFairLock for a name that has been checked. It is cheap, so a lock need not
 // store the keys: a process may have very many locks.
-func FairLockAt(name string) FairLock {
+func (s Space) FairLockAt(name string) FairLock {
 	if braced(name) {
 		return FairLock{
-			Lock:  lockAt(name),
-			Queue: own(queuePrefix, name),
-			Alive: own(alivePrefix, name),
-			Open:  own(openPrefix, name),
-			Grant: own(grantPrefix, name),
+			Lock:  s.lockAt(name),
+			Queue: s.own(queuePrefix, name),
+			Alive: s.own(alivePrefix, name),
+			Open:  s.own(openPrefix, name),
+			Grant: s.own(grantPrefix, name),
 		}
 	}
-	at := besides(name, tokenPrefix, channelPrefix, queuePrefix, alivePrefix, openPrefix, grantPrefix)
+	at := s.besides(name, tokenPrefix, channelPrefix, queuePrefix, alivePrefix, openPrefix, grantPrefix)
 	return FairLock{
 		Lock:  Lock{Hash: name, Token: at[0], Channel: at[1]},
 		Queue: at[2],
@@ -53,25 +53,26 @@ func FairLockAt(name string) FairLock {
 }
 
 // QueueAt returns the queue and the channel of FairLockAt alone.
-func QueueAt(name string) (queue, channel string) {
+func (s Space) QueueAt(name string) (queue, channel string) {
 	if braced(name) {
-		at := FairLockAt(name)
+		at := s.FairLockAt(name)
 		return at.Queue, at.Channel
 	}
-	at := besides(name, queuePrefix, channelPrefix)
+	at := s.besides(name, queuePrefix, channelPrefix)
 	return at[0], at[1]
 }
 
 // besides returns the keys of those prefixes for a name without braces, all cut from one
 // string.
-func besides(name string, prefixes ...string) (keys [6]string) {
+func (s Space) besides(name string, prefixes ...string) (keys [6]string) {
 	size := 0
 	for _, prefix := range prefixes {
-		size += len(prefix) + len(":{}") + len(name)
+		size += len(s) + len(prefix) + len(":{}") + len(name)
 	}
 	var all strings.Builder
 	all.Grow(size)
 	for _, prefix := range prefixes {
+		all.WriteString(string(s))
 		all.WriteString(prefix)
 		all.WriteString(":{")
 		all.WriteString(name)
@@ -79,7 +80,7 @@ func besides(name string, prefixes ...string) (keys [6]string) {
 	}
 	left := all.String()
 	for i, prefix := range prefixes {
-		n := len(prefix) + len(":{}") + len(name)
+		n := len(s) + len(prefix) + len(":{}") + len(name)
 		keys[i], left = left[:n], left[n:]
 	}
 	return keys
@@ -91,7 +92,7 @@ func besides(name string, prefixes ...string) (keys [6]string) {
 func Told(channel string) string {
 	const id, short = len("00000000-0000-0000-0000-000000000000"), 8
 	at := strings.LastIndexByte(channel, ':') + 1
-	if !strings.HasPrefix(channel, grantPrefix) || len(channel)-at != id {
+	if !strings.Contains(channel, grantPrefix) || len(channel)-at != id {
 		return channel
 	}
 	return channel[:at+short] + "…"

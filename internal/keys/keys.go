@@ -58,32 +58,32 @@ type Lock struct {
 // ForLock returns the keys and the channel of the lock of that name. The name may be any bytes,
 // but not empty, and may not begin as a neighbour's key does ("redisson_lock_token:",
 // "holdfast_" and so on); otherwise the error matches errs.BadArgument.
-func ForLock(name string) (Lock, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForLock(name string) (Lock, error) {
+	if err := s.Check(name); err != nil {
 		return Lock{}, err
 	}
-	return lockAt(name), nil
+	return s.lockAt(name), nil
 }
 
 // TokenAt returns the key of the token of the lock of that name, which has been checked.
-func TokenAt(name string) string {
+func (s Space) TokenAt(name string) string {
 	if braced(name) {
-		return lockAt(name).Token
+		return s.lockAt(name).Token
 	}
-	return neighbour(tokenPrefix, name)
+	return s.neighbour(tokenPrefix, name)
 }
 
 // lockAt is ForLock for a name that has been checked.
-func lockAt(name string) Lock {
+func (s Space) lockAt(name string) Lock {
 	// Comparing slot numbers would not do: they may agree by chance, for one prefix only.
-	if token := neighbour(tokenPrefix, name); hashed(token) == hashed(name) {
-		return Lock{Hash: name, Token: token, Channel: neighbour(channelPrefix, name)}
+	if token := s.neighbour(tokenPrefix, name); hashed(token) == hashed(name) {
+		return Lock{Hash: name, Token: token, Channel: s.neighbour(channelPrefix, name)}
 	}
 	tag := slotTag(Slot(name))
 	return Lock{
 		Hash:    name,
-		Token:   oddTokenPrefix + ":{" + tag + "}:" + name,
-		Channel: oddChannelPrefix + ":{" + tag + "}:" + name,
+		Token:   string(s) + oddTokenPrefix + ":{" + tag + "}:" + name,
+		Channel: string(s) + oddChannelPrefix + ":{" + tag + "}:" + name,
 	}
 }
 
@@ -92,16 +92,25 @@ func braced(name string) bool { return strings.ContainsAny(name, "{}") }
 
 // ForStripes returns the key that holds the number of stripes of a name. Its slot does not
 // matter.
-func ForStripes(name string) (string, error) {
-	return "holdfast_stripes:" + name, Check(name)
+func (s Space) ForStripes(name string) (string, error) {
+	return string(s) + "holdfast_stripes:" + name, s.Check(name)
 }
 
 // Check returns an error that matches errs.BadArgument if name cannot be the name of a
 // synchronizer.
-func Check(name string) error {
-	if name == "" {
+func (s Space) Check(name string) error {
+	within := strings.TrimPrefix(name, string(s))
+	if within == "" {
 		return fmt.Errorf("the name is empty: %w", errs.BadArgument)
 	}
+	if err := unreserved(within); err != nil {
+		return err
+	}
+	return unreserved(name) // the prefix may end within a reserved one
+}
+
+// unreserved returns an error if the name begins as a key beside a name does.
+func unreserved(name string) error {
 	for _, prefix := range reserved {
 		if strings.HasPrefix(name, prefix) {
 			return fmt.Errorf("names that begin with %q are reserved: %w", prefix, errs.BadArgument)
@@ -112,8 +121,8 @@ func Check(name string) error {
 
 // CheckShared is Check for synchronizers whose neighbours Redisson must find too: Redisson's
 // rule must keep the neighbours in the name's slot.
-func CheckShared(name string) error {
-	if err := Check(name); err != nil {
+func (s Space) CheckShared(name string) error {
+	if err := s.Check(name); err != nil {
 		return err
 	}
 	if hashed(neighbour(tokenPrefix, name)) != hashed(name) {
@@ -121,6 +130,9 @@ func CheckShared(name string) error {
 	}
 	return nil
 }
+
+// neighbour returns Redisson's key or channel of that prefix for the name, within the Space.
+func (s Space) neighbour(prefix, name string) string { return string(s) + neighbour(prefix, name) }
 
 // neighbour is Redisson's prefixName.
 func neighbour(prefix, name string) string {

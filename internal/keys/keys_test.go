@@ -25,7 +25,7 @@ func TestLockKeysAreRedissons(t *testing.T) {
 		{"{t}{s}", "redisson_lock_token:{t}{s}", "redisson_lock__channel:{t}{s}"},
 		{"{t}}", "redisson_lock_token:{t}}", "redisson_lock__channel:{t}}"},
 	} {
-		k, err := keys.ForLock(tc.name)
+		k, err := keys.Space("").ForLock(tc.name)
 		want := keys.Lock{Hash: tc.name, Token: tc.token, Channel: tc.channel}
 		if err != nil || k != want {
 			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, k, err, want)
@@ -44,8 +44,8 @@ func FuzzLockKeys(f *testing.F) {
 		f.Add(name, name+"}")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		ka, err := keys.ForLock(a)
-		kb, err2 := keys.ForLock(b)
+		ka, err := keys.Space("").ForLock(a)
+		kb, err2 := keys.Space("").ForLock(b)
 		for name, err := range map[string]error{a: err, b: err2} {
 			if err != nil && !errors.Is(err, errs.BadArgument) {
 				t.Errorf("%q: %v does not match errs.BadArgument", name, err)
@@ -59,7 +59,7 @@ func FuzzLockKeys(f *testing.F) {
 				t.Errorf("%q: %q is in slot %d, not %d", a, key, keys.Slot(key), keys.Slot(a))
 			}
 		}
-		if again, _ := keys.ForLock(a); again != ka || ka.Hash != a || ka.Token == ka.Hash || ka.Token == ka.Channel {
+		if again, _ := keys.Space("").ForLock(a); again != ka || ka.Hash != a || ka.Token == ka.Hash || ka.Token == ka.Channel {
 			t.Errorf("%q: %q, then %q", a, ka, again)
 		}
 		if ka.Hash == kb.Token || kb.Hash == ka.Token {

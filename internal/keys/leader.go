@@ -18,14 +18,14 @@ type Leader struct {
 
 // ForLeader returns the keys and channels of the election of that name. It takes the names that
 // ForLock takes.
-func ForLeader(name string) (Leader, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForLeader(name string) (Leader, error) {
+	if err := s.Check(name); err != nil {
 		return Leader{}, err
 	}
 	return Leader{
-		FairLock: FairLockAt(name),
-		Record:   own(leaderPrefix, name),
-		Names:    own(leaderNamesPrefix, name),
-		Changes:  own(leaderChangesPrefix, name),
+		FairLock: s.FairLockAt(name),
+		Record:   s.own(leaderPrefix, name),
+		Names:    s.own(leaderNamesPrefix, name),
+		Changes:  s.own(leaderChangesPrefix, name),
 	}, nil
 }

@@ -20,11 +20,11 @@ type Limit struct {
 }
 
 // ForLimit returns the key and the channel of the limit of that name. It takes the names that ForLock takes.
-func ForLimit(name string) (Limit, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForLimit(name string) (Limit, error) {
+	if err := s.Check(name); err != nil {
 		return Limit{}, err
 	}
-	return Limit{Key: own(limitPrefix, name), Channel: own(limitChannelPrefix, name)}, nil
+	return Limit{Key: s.own(limitPrefix, name), Channel: s.own(limitChannelPrefix, name)}, nil
 }
 
 // LimitOf returns the name of the limit that the limiter of that name has for key, which may be any bytes,

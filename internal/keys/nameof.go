@@ -4,20 +4,20 @@ package keys
 
 import "strings"
 
-// RecordsPattern is the pattern, for SCAN, of the keys that NameOf takes. Some others match it too.
-const RecordsPattern = "holdfast_[ob]*"
+// RecordsPattern returns the pattern, for SCAN, of the keys that NameOf takes. Some others match it too.
+func (s Space) RecordsPattern() string { return s.Pattern("holdfast_[ob]*") }
 
-// SlotsPattern is the pattern, for SCAN, of the keys of slots that NameOf takes. Others match it too.
-const SlotsPattern = slotsPrefix + ":*"
+// SlotsPattern returns the pattern, for SCAN, of the keys of slots that NameOf takes. Others match it too.
+func (s Space) SlotsPattern() string { return s.Pattern(slotsPrefix + ":*") }
 
-// LimitsPattern is the pattern, for SCAN, of the keys of limits, which NameOf takes too.
-const LimitsPattern = limitPrefix + ":*"
+// LimitsPattern returns the pattern, for SCAN, of the keys of limits, which NameOf takes too.
+func (s Space) LimitsPattern() string { return s.Pattern(limitPrefix + ":*") }
 
 // NameOf returns the name at which a Once, a barrier, slots or a limit stand whose record is key, and false if key
 // is no such record. Other kinds stand at the key of their name.
-func NameOf(key string) (name string, ok bool) {
+func (s Space) NameOf(key string) (name string, ok bool) {
 	for _, prefix := range [...]string{oncePrefix, barrierPrefix, slotsPrefix, limitPrefix} {
-		rest, found := strings.CutPrefix(key, prefix+":{")
+		rest, found := strings.CutPrefix(key, string(s)+prefix+":{")
 		if !found {
 			continue
 		}
@@ -26,7 +26,7 @@ func NameOf(key string) (name string, ok bool) {
 		}
 		// {N}: and a name with braces of its own
 		_, name, tagged := strings.Cut(rest, "}:")
-		return name, tagged && braced(name) && own(prefix, name) == key
+		return name, tagged && braced(name) && s.own(prefix, name) == key
 	}
 	return "", false
 }

@@ -30,8 +30,8 @@ var escapeKey = strings.NewReplacer("%", "%25", ":", "%3A")
 
 // ForOnce returns the keys and the channel of a key of the Once of that name. The key may be any
 // bytes, but not empty. Two pairs of a name and a key never have the same whole name.
-func ForOnce(name, key string) (Once, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForOnce(name, key string) (Once, error) {
+	if err := s.Check(name); err != nil {
 		return Once{}, err
 	}
 	if key == "" {
@@ -40,19 +40,19 @@ func ForOnce(name, key string) (Once, error) {
 	whole := name + ":" + escapeKey.Replace(key)
 	return Once{
 		Whole:   whole,
-		Record:  own(oncePrefix, whole),
-		Token:   own(onceTokenPrefix, whole),
-		Channel: own(onceChannelPrefix, whole),
+		Record:  s.own(oncePrefix, whole),
+		Token:   s.own(onceTokenPrefix, whole),
+		Channel: s.own(onceChannelPrefix, whole),
 	}, nil
 }
 
 // OnceRecordAt returns the record of the key of a Once with that whole name, which has been checked.
-func OnceRecordAt(whole string) string { return own(oncePrefix, whole) }
+func (s Space) OnceRecordAt(whole string) string { return s.own(oncePrefix, whole) }
 
 // ForTick returns the key that says who has won the tick of that name at that time.
-func ForTick(name string, at time.Time) (string, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForTick(name string, at time.Time) (string, error) {
+	if err := s.Check(name); err != nil {
 		return "", err
 	}
-	return own(tickPrefix, name) + ":" + at.UTC().Format(time.RFC3339Nano), nil
+	return s.own(tickPrefix, name) + ":" + at.UTC().Format(time.RFC3339Nano), nil
 }

@@ -21,7 +21,7 @@ func TestOnceKeys(t *testing.T) {
 		{"{app}:charge", "7", "{app}:charge:7", ""},
 		{"charge", "a{b}", "charge:a{b}", ""},
 	} {
-		at, err := keys.ForOnce(tc.name, tc.key)
+		at, err := keys.Space("").ForOnce(tc.name, tc.key)
 		if err != nil || at.Whole != tc.whole {
 			t.Errorf("%q, %q: %q, %v", tc.name, tc.key, at, err)
 		}
@@ -33,7 +33,7 @@ func TestOnceKeys(t *testing.T) {
 		}
 	}
 	for _, pair := range [][2]string{{"", "k"}, {"n", ""}, {"holdfast_x", "k"}} {
-		if _, err := keys.ForOnce(pair[0], pair[1]); !errors.Is(err, errs.BadArgument) {
+		if _, err := keys.Space("").ForOnce(pair[0], pair[1]); !errors.Is(err, errs.BadArgument) {
 			t.Errorf("%q: %v", pair, err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestOnceKeysAreNobodyElses(t *testing.T) {
 	seen := make(map[string][2]string)
 	for range 50_000 {
 		pair := [2]string{text(), text()}
-		at, err := keys.ForOnce(pair[0], pair[1])
+		at, err := keys.Space("").ForOnce(pair[0], pair[1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,11 +71,11 @@ func TestOnceKeysAreNobodyElses(t *testing.T) {
 func TestTickKeys(t *testing.T) {
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.FixedZone("", 3600))
 	for after, want := range map[time.Duration]string{0: "09:00:00Z", time.Second / 2: "09:00:00.5Z"} {
-		if got, err := keys.ForTick("report", at.Add(after)); got != "holdfast_tick:{report}:2026-11-22T"+want || err != nil {
+		if got, err := keys.Space("").ForTick("report", at.Add(after)); got != "holdfast_tick:{report}:2026-11-22T"+want || err != nil {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}
-	if _, err := keys.ForTick("", at); !errors.Is(err, errs.BadArgument) {
+	if _, err := keys.Space("").ForTick("", at); !errors.Is(err, errs.BadArgument) {
 		t.Error(err)
 	}
 }

@@ -36,18 +36,18 @@ type RW struct {
 // be put elsewhere: both sides look at the keys of the read holds to decide whether a reader is
 // alive. If Holdfast looked in another place than Java, it would drop readers that hold the
 // lock.
-func ForRW(name string) (RW, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForRW(name string) (RW, error) {
+	if err := s.Check(name); err != nil {
 		return RW{}, err
 	}
 	k := RW{
 		Hash:     name,
-		Token:    neighbour(tokenPrefix, name),
-		Channel:  neighbour(rwChannelPrefix, name),
-		Timeouts: timeouts(name),
-		Readers:  own(readersPrefix, name),
-		Writers:  own(writersPrefix, name),
-		Waiting:  own(waitingPrefix, name),
+		Token:    s.neighbour(tokenPrefix, name),
+		Channel:  s.neighbour(rwChannelPrefix, name),
+		Timeouts: s.timeouts(name),
+		Readers:  s.own(readersPrefix, name),
+		Writers:  s.own(writersPrefix, name),
+		Waiting:  s.own(waitingPrefix, name),
 	}
 	if hashed(k.Token) != hashed(name) || hashed(k.Timeouts) != hashed(name) {
 		return RW{}, fmt.Errorf("the braces in the name make no hash tag: %w", errs.BadArgument)
@@ -56,6 +56,6 @@ func ForRW(name string) (RW, error) {
 }
 
 // timeouts is Redisson's suffixName.
-func timeouts(name string) string {
-	return neighbour("", name)[1:] + ":"
+func (s Space) timeouts(name string) string {
+	return string(s) + neighbour("", name)[1:] + ":"
 }

@@ -21,15 +21,15 @@ type Numbered struct {
 
 // ForSlots returns the keys and the channel of the slots of that name. It takes the names that
 // ForLock takes.
-func ForSlots(name string) (Numbered, error) {
-	if err := Check(name); err != nil {
+func (s Space) ForSlots(name string) (Numbered, error) {
+	if err := s.Check(name); err != nil {
 		return Numbered{}, err
 	}
 	return Numbered{
-		Taken:   own(slotsPrefix, name),
-		Token:   own(slotsTokenPrefix, name),
-		Waiting: own(slotsWaitingPrefix, name),
-		Alive:   own(slotsAlivePrefix, name),
-		Channel: own(slotsChannelPrefix, name),
+		Taken:   s.own(slotsPrefix, name),
+		Token:   s.own(slotsTokenPrefix, name),
+		Waiting: s.own(slotsWaitingPrefix, name),
+		Alive:   s.own(slotsAlivePrefix, name),
+		Channel: s.own(slotsChannelPrefix, name),
 	}, nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
-	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // Lock is a Queue with a name.
@@ -28,9 +27,9 @@ func NewLock(e *engine.Engine, name, key string, rules *Rules) Lock {
 	case e.Broken() != nil:
 		l.err = e.Broken()
 	case rules.tokenLife == 0:
-		l.err = keys.CheckShared(key)
+		l.err = e.Keys.CheckJava(key)
 	default:
-		l.err = keys.Check(key)
+		l.err = e.Keys.Check(key)
 	}
 	return l
 }

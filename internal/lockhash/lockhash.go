@@ -14,7 +14,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/hold"
-	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 //go:embed lua
@@ -66,9 +65,6 @@ func (h Hash) Keep(owner hold.Owner, left time.Duration) *conn.Call {
 
 // Key implements hold.Resource.
 func (h Hash) Key() string { return string(h) }
-
-// TokenKey implements hold.Fenced.
-func (h Hash) TokenKey() string { return keys.TokenAt(string(h)) }
 
 // State returns the call whose answer ParseState understands.
 func (h Hash) State() *conn.Call { return h.call(stateScript) }

@@ -111,8 +111,19 @@ func (r *Rules) TokenLife() *int64 { return &r.tokenLife }
 // RemadeLife implements hold.Fenced.
 func (r *Rules) RemadeLife() int64 { return hold.RemadeLife(r.tokenLife) }
 
+// space returns what the keys begin with. A Queue that no Client has made has no Engine.
+func (q *Queue) space() keys.Space {
+	if q.Engine == nil {
+		return ""
+	}
+	return q.Engine.Keys
+}
+
 // At returns where the lock's keys and channels are.
-func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
+func (q *Queue) At() keys.FairLock { return q.space().FairLockAt(q.Key()) }
+
+// TokenKey implements hold.Fenced.
+func (q *Queue) TokenKey() string { return q.space().TokenAt(q.Key()) }
 
 // Channels implements line.Told. It returns the channel of messages for everybody, the channel of
 // messages for this Client, and one on which nothing is announced: a release counts its subscribers to
@@ -177,7 +188,7 @@ func (q *Queue) Keeps() time.Duration { return q.place }
 
 // Free implements hold.Queueing.
 func (q *Queue) Free(owner hold.Owner, publish string) *conn.Call {
-	queue, channel := keys.QueueAt(q.Key())
+	queue, channel := q.space().QueueAt(q.Key())
 	c := q.Engine.Smalls.Get(freeScript, q.Key(), queue)
 	c.Enough = 1
 	c.SetText(0, owner.String())

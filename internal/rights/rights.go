@@ -51,20 +51,20 @@ var (
 // times.
 const someKey = "key"
 
-// Needs returns what each kind needs for that name, as it stands in Redis, in a Client with the
-// id client. It leaves out the kinds that cannot have such a name, and the Mutex, which
+// Needs returns what each kind needs for that name, as it is in Redis in that Space, in a Client with
+// the id client. It leaves out the kinds that cannot have such a name, and the Mutex, which
 // rlock.Probe tries out.
-func Needs(name, client string, sharded bool) []Need {
-	return slices.Concat(ofLocks(name, client), ofNumbers(name, client, sharded), ofWork(name, client))
+func Needs(space keys.Space, name, client string, sharded bool) []Need {
+	return slices.Concat(ofLocks(space, name, client), ofNumbers(space, name, client, sharded), ofWork(space, name, client))
 }
 
 // ofLocks is Needs for what one holder has, or several readers.
-func ofLocks(name, client string) (all []Need) {
-	if at, err := keys.ForFairLock(name); err == nil {
+func ofLocks(space keys.Space, name, client string) (all []Need) {
+	if at, err := space.ForFairLock(name); err == nil {
 		all = append(all, Need{"fairmutex", []string{name, at.Token, at.Queue, at.Alive},
 			[]string{at.GrantTo(client)}, ofQueries})
 	}
-	if at, err := keys.ForRW(name); err == nil {
+	if at, err := space.ForRW(name); err == nil {
 		all = append(all, Need{"rwlock", []string{name, at.Token, at.Readers, at.Writers, at.Waiting, at.Timeouts + client + ":1:rwlock_timeout:1"},
 			[]string{at.Channel}, ofRW})
 	}
@@ -72,16 +72,16 @@ func ofLocks(name, client string) (all []Need) {
 }
 
 // ofNumbers is Needs for what is counted, and for what has several holders.
-func ofNumbers(name, client string, sharded bool) (all []Need) {
-	if at, err := keys.ForSemaphore(name); err == nil {
+func ofNumbers(space keys.Space, name, client string, sharded bool) (all []Need) {
+	if at, err := space.ForSemaphore(name); err == nil {
 		all = append(all, Need{"semaphore", []string{name, at.All, at.Calls + ":" + client},
 			[]string{at.Channel}, ofSemaphores})
 	}
-	if at, err := keys.ForPermits(name); err == nil {
+	if at, err := space.ForPermits(name); err == nil {
 		all = append(all, Need{"permits", []string{name, at.Taken, at.Calls + ":" + client},
 			[]string{at.Channel}, ofPermits})
 	}
-	if at, err := keys.ForLatch(name); err == nil {
+	if at, err := space.ForLatch(name); err == nil {
 		channel := at.Channel
 		if sharded {
 			channel = at.Sharded
@@ -89,26 +89,26 @@ func ofNumbers(name, client string, sharded bool) (all []Need) {
 		all = append(all, Need{"latch", []string{name, at.Generations, at.Calls + ":" + client},
 			[]string{channel}, ofLatches})
 	}
-	if at, err := keys.ForBarrier(name); err == nil {
+	if at, err := space.ForBarrier(name); err == nil {
 		all = append(all, Need{"barrier", []string{at.Record, at.Places}, []string{at.Channel}, ofBarriers})
 	}
-	if at, err := keys.ForSlots(name); err == nil {
+	if at, err := space.ForSlots(name); err == nil {
 		all = append(all, Need{"slots", []string{at.Taken, at.Token, at.Waiting, at.Alive}, []string{at.Channel}, ofSlots})
 	}
-	if at, err := keys.ForLimit(name); err == nil {
+	if at, err := space.ForLimit(name); err == nil {
 		all = append(all, Need{"limiter", []string{at.Key}, []string{at.Channel}, ofLimits})
 	}
 	return all
 }
 
 // ofWork is Needs for work that one does for all.
-func ofWork(name, client string) (all []Need) {
-	if at, err := keys.ForOnce(name, someKey); err == nil {
-		tick, _ := keys.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes
+func ofWork(space keys.Space, name, client string) (all []Need) {
+	if at, err := space.ForOnce(name, someKey); err == nil {
+		tick, _ := space.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes
 		all = append(all, Need{"once", []string{at.Record, at.Token}, []string{at.Channel}, ofOnce},
 			Need{"once", []string{tick}, nil, ofTicks}) // in another slot of a cluster
 	}
-	if at, err := keys.ForLeader(name); err == nil {
+	if at, err := space.ForLeader(name); err == nil {
 		all = append(all, Need{"leader", []string{name, at.Token, at.Queue, at.Alive, at.Open, at.Record, at.Names},
 			[]string{at.Channel, at.Changes, at.GrantTo(client)}, ofLeaders})
 	}
@@ -116,13 +116,13 @@ func ofWork(name, client string) (all []Need) {
 }
 
 // OfIdentity returns what a Client with that id needs to say who it is.
-func OfIdentity(client string) Need {
-	return Need{"identity", []string{keys.ForClient(client)}, nil, ofClients}
+func OfIdentity(space keys.Space, client string) Need {
+	return Need{"identity", []string{space.ForClient(client)}, nil, ofClients}
 }
 
 // OfForced returns what it takes to note who has released the thing of that name by force.
-func OfForced(name string) (Need, error) {
-	key, err := keys.ForForced(name)
+func OfForced(space keys.Space, name string) (Need, error) {
+	key, err := space.ForForced(name)
 	return Need{"release", []string{key}, nil, ofForced}, err
 }
 

@@ -33,7 +33,7 @@ func probe(rdb *redis.Client, n Need) (string, error) {
 // The script finds all rights of each kind, and leaves nothing behind.
 func TestProbeScript(t *testing.T) {
 	rdb := redistest.Mini(t).Client()
-	for _, n := range Needs("orders:x", client, false) {
+	for _, n := range Needs("", "orders:x", client, false) {
 		if refused, err := probe(rdb, n); refused != "" || err != nil {
 			t.Errorf("%s: %q, %v", n.Kind, refused, err)
 		}

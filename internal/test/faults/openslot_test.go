@@ -221,7 +221,7 @@ func opensUnderATick(s *openSlot) {
 		s.must(err)
 		return w
 	}
-	key, err := keys.ForTick(s.name, at)
+	key, err := keys.Space("").ForTick(s.name, at)
 	s.must(err)
 	first := won(s.p, at)
 	move := s.cluster.OpenSlot(key)

@@ -9,7 +9,7 @@ var inspectBugs = []bug{
 	{name: "a write that comes late replaces a later one", by: "internal/engine TestPresenceScripts",
 		at: "internal/engine/lua/present.lua", old: "if version and tonumber(version) > tonumber(ARGV[3]) then", new: "if false then"},
 	{name: "the id of a Client stands in the name of its key", by: "internal/engine TestTheKeyOfAClientDoesNotTellItsID",
-		at: "internal/keys ForClient", old: "hex.EncodeToString(sum[:16])", new: "id + hex.EncodeToString(sum[:0])"},
+		at: "internal/keys Space.ForClient", old: "hex.EncodeToString(sum[:16])", new: "id + hex.EncodeToString(sum[:0])"},
 	{name: "a Client goes on saying who it is though it is idle", by: "internal/engine TestPresenceIsWrittenWhenTheClientIsUsed",
 		at: "internal/engine presence.stays", old: "!p.use.CompareAndSwap(kept, idle) && p.use.Load() == used", new: "true"},
 	{name: "a Client that holds something says nothing any more", by: ". TestAnIdentityOutlivesItsKey",

@@ -7,7 +7,7 @@ var rwlockBugs = []bug{
 		at: "rwlock/lua/holders.lua left", old: "if most == -2 then", new: "if false then",
 		by: "rwlock TestAReaderStaysInASlotOnTheMove TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove"},
 	{name: "read-write locks whose names share a token share the marks of their writers",
-		at: "internal/keys ForRW", old: "own(writersPrefix, name), Waiting:  own", new: "neighbour(writersPrefix, name), Waiting:  neighbour",
+		at: "internal/keys Space.ForRW", old: "s.own(writersPrefix, name), Waiting:  s.own", new: "s.neighbour(writersPrefix, name), Waiting:  s.neighbour",
 		by: "rwlock TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken TestTwoLocksWhoseNamesShareATokenAreTakenTogether"},
 	{name: "read-write locks whose names share a channel stand in one line", by: "rwlock TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken",
 		at: "rwlock asking.waiting", old: "b.line", new: "b.at.Channel"},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/rights"
 )
 
@@ -45,7 +46,9 @@ var kinds = []struct {
 	{"once", oneTime},
 	{"leader", func(pattern string) (need, error) { return beyondMutex("leader", pattern) }},
 	{"quorum", quorum},
-	{"identity", func(string) (need, error) { return need{[]string{clients}, nil, rights.OfIdentity("").Commands}, nil }},
+	{"identity", func(string) (need, error) {
+		return need{[]string{clients}, nil, rights.OfIdentity("", "").Commands}, nil
+	}},
 	{"inspect", inspect},
 	{"release", forced},
 	{"check", func(string) (need, error) { return need{commands: []string{"info"}}, nil }},
@@ -73,8 +76,9 @@ func Known(names []string) error {
 }
 
 // SetUser returns the command that makes a user with the rights that those kinds need for names that match the
-// patterns. The password is to be put in.
-func SetUser(user string, patterns, of []string, cluster bool) (string, error) {
+// patterns. The password is to be put in. In a Space with a prefix the user may use all keys and channels of
+// the prefix.
+func SetUser(user string, space keys.Space, patterns, of []string, cluster bool) (string, error) {
 	all := need{commands: slices.Clone(ofEvery)}
 	if cluster {
 		all.commands = append(all.commands, ofClusters...)
@@ -90,6 +94,9 @@ func SetUser(user string, patterns, of []string, cluster bool) (string, error) {
 			}
 			all.add(n)
 		}
+	}
+	if space != "" {
+		all.keys, all.channels = []string{space.Pattern("*")}, []string{space.Pattern("*")}
 	}
 	parts := []string{"ACL", "SETUSER", word(user), "on", ">PASSWORD", "resetchannels"}
 	parts = append(parts, rules("~", all.keys)...)

@@ -40,7 +40,7 @@ func as(t *testing.T, server *redistest.Proc, line string) *holdfast.Client {
 
 func line(t *testing.T, pattern string, kinds ...string) string {
 	t.Helper()
-	text, err := SetUser("holdfast", []string{pattern}, kinds, false)
+	text, err := SetUser("holdfast", "", []string{pattern}, kinds, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,14 +123,14 @@ func TestTheRightsToNoteAReleaseByForceDo(t *testing.T) {
 	for _, name := range []string{"orders:x", "{user7}:x"} {
 		pattern := strings.Replace(name, "x", "*", 1)
 		as(t, server, line(t, pattern, "release"))
-		if err := audit.Write(t.Context(), rdb, name, audit.Record{At: time.Now()}); err != nil {
+		if err := audit.Write(t.Context(), rdb, "", name, audit.Record{At: time.Now()}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := audit.Write(t.Context(), rdb, "other", audit.Record{}); !errors.Is(err, holdfast.ErrDenied) {
+		if err := audit.Write(t.Context(), rdb, "", "other", audit.Record{}); !errors.Is(err, holdfast.ErrDenied) {
 			t.Error(err)
 		}
 		as(t, server, line(t, pattern, "inspect"))
-		if all, err := audit.Read(t.Context(), rdb, name, time.Now()); err != nil || len(all) != 1 {
+		if all, err := audit.Read(t.Context(), rdb, "", name, time.Now()); err != nil || len(all) != 1 {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
 	}
@@ -170,7 +170,7 @@ func commandsIn(rules []string) (commands []string) {
 }
 
 func TestSetUser(t *testing.T) {
-	got, err := SetUser("app", []string{"orders:*", "a b"}, []string{"semaphore"}, true)
+	got, err := SetUser("app", "", []string{"orders:*", "a b"}, []string{"semaphore"}, true)
 	want := `ACL SETUSER app on >PASSWORD resetchannels ` +
 		`~orders:* ~holdfast_permits:{orders:*} ~holdfast_calls:{orders:*}:* ` +
 		`"~a b" "~holdfast_permits:{a b}" "~holdfast_calls:{a b}:*" &redisson_sc:{orders:*} "&redisson_sc:{a b}" ` +
@@ -182,7 +182,7 @@ func TestSetUser(t *testing.T) {
 	for _, bad := range []struct{ pattern, kind string }{
 		{"", "mutex"}, {"holdfast_x", "mutex"}, {"a}b*", "latch"}, {"{}*", "rwlock"},
 	} {
-		if _, err := SetUser("app", []string{bad.pattern}, []string{bad.kind}, false); err == nil {
+		if _, err := SetUser("app", "", []string{bad.pattern}, []string{bad.kind}, false); err == nil {
 			t.Errorf("%q, %s: no error", bad.pattern, bad.kind)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 const anyClient = "*"
 
 func mutex(pattern string) (need, error) {
-	at, err := keys.ForFairLock(pattern)
+	at, err := keys.Space("").ForFairLock(pattern)
 	if err != nil {
 		return need{}, err
 	}
@@ -28,10 +28,10 @@ func mutex(pattern string) (need, error) {
 // tabled returns what a kind needs by the tables of package rights.
 func tabled(kind, pattern string) (all need, _ error) {
 	// The slot of a name with odd braces depends on the whole name, and is part of its keys.
-	if err := keys.CheckShared(pattern); err != nil {
+	if err := keys.Space("").CheckShared(pattern); err != nil {
 		return need{}, err
 	}
-	for _, n := range rights.Needs(pattern, anyClient, false) {
+	for _, n := range rights.Needs("", pattern, anyClient, false) {
 		if n.Kind == kind {
 			all.add(need{n.Keys, n.Channels, n.Commands})
 		}
@@ -59,7 +59,7 @@ func striped(pattern string) (need, error) {
 	if err != nil {
 		return need{}, err
 	}
-	number, err := keys.ForStripes(pattern)
+	number, err := keys.Space("").ForStripes(pattern)
 	all.add(need{keys: []string{number}, commands: []string{"get", "set"}})
 	return all, err
 }
@@ -69,7 +69,7 @@ func readwrite(pattern string) (need, error) {
 	if err != nil {
 		return need{}, err
 	}
-	at, err := keys.ForRW(pattern)
+	at, err := keys.Space("").ForRW(pattern)
 	for n, key := range all.keys {
 		if strings.HasPrefix(key, at.Timeouts) {
 			all.keys[n] = at.Timeouts + "*:rwlock_timeout:*"
@@ -84,7 +84,7 @@ func latch(pattern string) (need, error) {
 	if err != nil {
 		return need{}, err
 	}
-	at, err := keys.ForLatch(pattern)
+	at, err := keys.Space("").ForLatch(pattern)
 	all.add(need{channels: []string{at.Sharded}})
 	return all, err
 }
@@ -95,13 +95,13 @@ func oneTime(pattern string) (need, error) {
 	if err != nil {
 		return need{}, err
 	}
-	at, err := keys.ForOnce(pattern, "*")
+	at, err := keys.Space("").ForOnce(pattern, "*")
 	if err != nil {
 		return need{}, err
 	}
 	all.keys = []string{at.Record, at.Token}
 	all.channels = []string{at.Channel}
-	tick := keys.OnceRecordAt(pattern) // with the same braces
+	tick := keys.Space("").OnceRecordAt(pattern) // with the same braces
 	all.keys = append(all.keys, strings.Replace(tick, "holdfast_once:", "holdfast_tick:", 1)+":*")
 	return all, nil
 }
@@ -114,10 +114,10 @@ func quorum(pattern string) (need, error) {
 
 // forced returns what holdfast release --force needs beyond the kind of the thing: to note that in Redis.
 func forced(pattern string) (need, error) {
-	if err := keys.CheckShared(pattern); err != nil {
+	if err := keys.Space("").CheckShared(pattern); err != nil {
 		return need{}, err
 	}
-	n, err := rights.OfForced(pattern)
+	n, err := rights.OfForced("", pattern)
 	return need{keys: n.Keys, commands: n.Commands}, err
 }
 
@@ -135,5 +135,5 @@ func inspect(pattern string) (all need, err error) {
 		}
 	}
 	all.add(need{keys: []string{clients}, commands: ofInspect})
-	return all, keys.Check(pattern)
+	return all, keys.Space("").Check(pattern)
 }

@@ -37,8 +37,8 @@ var noteText string
 var note = redis.NewScript(noteText)
 
 // Write notes a release. An error that matches ErrDenied says that the user may not.
-func Write(ctx context.Context, rdb redis.UniversalClient, name string, r Record) error {
-	key, err := keys.ForForced(name)
+func Write(ctx context.Context, rdb redis.UniversalClient, space keys.Space, name string, r Record) error {
+	key, err := space.ForForced(space.At(name))
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func Write(ctx context.Context, rdb redis.UniversalClient, name string, r Record
 
 // Read returns what is noted of a name, the latest first: what is younger than a day at that time. An error that
 // matches ErrDenied says that the user may not read it.
-func Read(ctx context.Context, rdb redis.UniversalClient, name string, at time.Time) ([]Record, error) {
-	key, err := keys.ForForced(name)
+func Read(ctx context.Context, rdb redis.UniversalClient, space keys.Space, name string, at time.Time) ([]Record, error) {
+	key, err := space.ForForced(space.At(name))
 	if err != nil {
 		return nil, nil //nolint:nilerr // a name that can be none was never released
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/address"
+	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // setting is a flag, and the variable that is read if the flag is not given.
@@ -43,8 +44,8 @@ func (s setting) read() string {
 
 // access is all that is needed to reach Redis.
 type access struct {
-	url, ca, cert, key, insecure, serverName setting
-	redis, sentinels                         passwords
+	url, ca, cert, key, insecure, serverName, keyPrefix setting
+	redis, sentinels                                    passwords
 }
 
 // passwords is where the password of one sort of server comes from, unless the URL has it.
@@ -66,6 +67,7 @@ func accessFlags(flags *pflag.FlagSet) access {
 	a.cert = add("cert", "HOLDFAST_CERT", "the file of the certificate to show to servers")
 	a.key = add("key", "HOLDFAST_KEY", "the file of its private key, if the file of --cert does not have it")
 	a.serverName = add("server-name", "HOLDFAST_SERVER_NAME", "the name that servers' certificates must have")
+	a.keyPrefix = add("key-prefix", "HOLDFAST_KEY_PREFIX", "what all keys and channels begin with, as by WithKeyPrefix")
 	flags.Bool("insecure", false, "do not verify servers' certificates: $HOLDFAST_INSECURE")
 	a.insecure = setting{flags.Lookup("insecure"), "HOLDFAST_INSECURE"}
 	a.redis = passwords{
@@ -128,6 +130,9 @@ func (p passwords) fill(password *string) error {
 	*password = *p.text
 	return nil
 }
+
+// space returns what all keys and channels begin with. A prefix that cannot be is refused by the Client.
+func (a access) space() keys.Space { return keys.Space(a.keyPrefix.read()) }
 
 // secure sets by what servers are verified, and what is shown to them.
 func (a access) secure(c *tls.Config) error {

@@ -129,7 +129,7 @@ func (a *app) printACL(names []string, c checking) error {
 	if err != nil {
 		return err
 	}
-	line, err := acl.SetUser(c.user, names, c.kinds, at.Cluster != nil)
+	line, err := acl.SetUser(c.user, a.access.space(), names, c.kinds, at.Cluster != nil)
 	if err != nil {
 		return usage(err)
 	}

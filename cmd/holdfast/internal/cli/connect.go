@@ -66,7 +66,8 @@ func (a *app) open(ctx context.Context, options ...holdfast.Option) (*holdfast.C
 // answered, or with a refusal.
 func (a *app) connect(ctx context.Context, at *address.Address, options ...holdfast.Option) (*holdfast.Client, func(), error) {
 	rdb := at.Client()
-	options = append([]holdfast.Option{holdfast.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))}, options...)
+	options = append([]holdfast.Option{holdfast.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		holdfast.WithKeyPrefix(a.access.keyPrefix.read())}, options...)
 	client := holdfast.New(rdb, options...)
 	shut := func() {
 		_ = client.Close()

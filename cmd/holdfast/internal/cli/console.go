@@ -91,7 +91,7 @@ func (a *app) serve(ctx context.Context, client *holdfast.Client, s serving) err
 		s.token, made = rand.Text(), true
 	}
 	o := console.Options{
-		Client: client, Redis: rdb, Pattern: s.pattern, Patience: a.timeout, Target: a.at.String(),
+		Client: client, Redis: rdb, Space: a.access.space(), Pattern: s.pattern, Patience: a.timeout, Target: a.at.String(),
 		Token: s.token, AnyHost: s.token != "", Port: fmt.Sprint(address.Port),
 		Say: func(line string) { a.say("%s", line) },
 	}

@@ -38,7 +38,7 @@ func (a *app) noteForced(ctx context.Context, name string, r audit.Record, from 
 	}
 	rdb, err := a.second()
 	if err == nil {
-		err = audit.Write(ctx, rdb, name, r)
+		err = audit.Write(ctx, rdb, a.access.space(), name, r)
 		_ = rdb.Close()
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *app) forcedOf(ctx context.Context, i holdfast.Inspection) []audit.Recor
 		return nil
 	}
 	defer func() { _ = rdb.Close() }()
-	all, err := audit.Read(ctx, rdb, i.Name, i.At)
+	all, err := audit.Read(ctx, rdb, a.access.space(), i.Name, i.At)
 	switch {
 	case errors.Is(err, holdfast.ErrDenied):
 		a.say("whether %s was released by force is not known: Redis does not allow to read that", view.Name(i.Name))

@@ -81,6 +81,7 @@ var environment = []struct{ name, of, text string }{
 	{"HOLDFAST_CERT", "", "As --cert."},
 	{"HOLDFAST_KEY", "", "As --key."},
 	{"HOLDFAST_SERVER_NAME", "", "As --server-name."},
+	{"HOLDFAST_KEY_PREFIX", "", "As --key-prefix."},
 	{"HOLDFAST_INSECURE", "", "As --insecure: true or false."},
 	{"HOLDFAST_OWNER", "acquire extend release attach run",
 		"The owner of a lock: what acquire and extend print, and what extend, release and attach use if there is no --owner."},

@@ -37,7 +37,7 @@ func (a *app) onceShow() *cobra.Command {
 			"the bytes as they are kept, or the text of the error. On a terminal what is not plain text is quoted."),
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at, err := keys.ForOnce(args[0], args[1])
+			at, err := a.onceAt(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -64,6 +64,14 @@ func (a *app) onceShow() *cobra.Command {
 	a.jsonFlag(cmd)
 	cmd.Flags().BoolVar(&result, "result", false, "print the result, or the error, and nothing else")
 	return cmd
+}
+
+// onceAt returns the keys of a key of a Once, and its whole name as Inspect takes it.
+func (a *app) onceAt(name, key string) (keys.Once, error) {
+	space := a.access.space()
+	at, err := space.ForOnce(space.At(name), key)
+	at.Whole, _ = space.Name(at.Whole)
+	return at, err
 }
 
 // onceResult prints the result of a record, or its error.
@@ -104,7 +112,7 @@ func (a *app) onceForget() *cobra.Command {
 			"no result, nothing is changed. With 75 the work is under way, and nothing was changed."),
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at, err := keys.ForOnce(args[0], args[1])
+			at, err := a.onceAt(args[0], args[1])
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
-	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 func (a *app) tick() *cobra.Command {
@@ -43,12 +42,12 @@ type tickJSON struct {
 	Kept  *float64  `json:"remaining_seconds,omitempty"` // until it is forgotten
 }
 
-func tickOf(name, text string) (tickAt, error) {
+func (a *app) tickOf(name, text string) (tickAt, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return tickAt{}, usage(fmt.Errorf("%q is no time such as 2026-11-22T10:00:00Z", text))
 	}
-	key, err := keys.ForTick(name, at)
+	key, err := a.access.space().ForTick(a.access.space().At(name), at)
 	return tickAt{name, at.UTC(), key}, err
 }
 
@@ -76,7 +75,7 @@ func denied(err error) error {
 
 // withTick runs f with a client of Redis, for a context that ends at a signal.
 func (a *app) withTick(cmd *cobra.Command, args []string, f func(context.Context, redis.UniversalClient, tickAt) error) error {
-	t, err := tickOf(args[0], args[1])
+	t, err := a.tickOf(args[0], args[1])
 	if err != nil {
 		return err
 	}

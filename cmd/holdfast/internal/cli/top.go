@@ -69,6 +69,6 @@ func (a *app) observe(cmd *cobra.Command, o observe.Options, f func(context.Cont
 			return err
 		}
 		defer func() { _ = rdb.Close() }()
-		return f(ctx, observe.New(client, rdb, o))
+		return f(ctx, observe.New(client, rdb, a.access.space(), o))
 	})
 }

@@ -36,12 +36,14 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // Options says what a Server shows, and to whom.
 type Options struct {
 	Client   *holdfast.Client
 	Redis    redis.UniversalClient // leads to the same Redis as Client, and heeds contexts
+	Space    keys.Space            // what the keys of Client begin with
 	Pattern  string                // which names it has anything to do with, in the syntax of SCAN; the default is all
 	Patience time.Duration         // for how long Redis may be silent
 	Target   string                // what the page calls the Redis: an address without a password
@@ -100,7 +102,7 @@ func New(o Options) *Server {
 }
 
 func (s *Server) observer(pattern string) *observe.Observer {
-	return observe.New(s.Client, s.Redis, observe.Options{Pattern: pattern, Patience: s.Options.Patience})
+	return observe.New(s.Client, s.Redis, s.Space, observe.Options{Pattern: pattern, Patience: s.Options.Patience})
 }
 
 // ServeHTTP implements http.Handler.

@@ -305,7 +305,7 @@ func TestSingle(t *testing.T) {
 
 // A subscription by these patterns hears the channels of the name, and of no other.
 func TestChannelsOf(t *testing.T) {
-	at, err := channelsOf("orders:42")
+	at, err := channelsOf("", "orders:42")
 	want := []string{
 		"redisson_lock__channel:{orders:42}", "holdfast_leader_changes:{orders:42}",
 		"redisson_rwlock:{orders:42}", "redisson_sc:{orders:42}", "redisson_countdownlatch__channel__{orders:42}",
@@ -315,10 +315,10 @@ func TestChannelsOf(t *testing.T) {
 	if got := at.patterns(); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := channelsOf("holdfast_x"); err == nil {
+	if _, err := channelsOf("", "holdfast_x"); err == nil {
 		t.Error("a name that can be none has channels")
 	}
-	if at, _ = channelsOf(`a*?[\`); at.patterns()[0] != `redisson_lock__channel:{a\*\?\[\\}` {
+	if at, _ = channelsOf("", `a*?[\`); at.patterns()[0] != `redisson_lock__channel:{a\*\?\[\\}` {
 		t.Error(at.patterns()[0])
 	}
 }

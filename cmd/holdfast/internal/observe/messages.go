@@ -47,7 +47,7 @@ func (o *Observer) listen() *ear {
 	if _, sharded := o.rdb.(*redis.ClusterClient); !single || sharded {
 		return e
 	}
-	at, err := channelsOf(name)
+	at, err := channelsOf(o.space, o.space.At(name))
 	if err != nil {
 		return e // it can be no name of Holdfast's
 	}
@@ -79,28 +79,28 @@ type channels struct {
 	lock, changes, grants, rw, permits, latch, barrier, slots, once string
 }
 
-func channelsOf(name string) (channels, error) {
-	at, err := keys.ForLeader(name)
+func channelsOf(space keys.Space, name string) (channels, error) {
+	at, err := space.ForLeader(name)
 	if err != nil {
 		return channels{}, err
 	}
 	all := channels{lock: at.Channel, changes: at.Changes, grants: at.Grant + ":"}
-	if at, err := keys.ForRW(name); err == nil {
+	if at, err := space.ForRW(name); err == nil {
 		all.rw = at.Channel
 	}
-	if at, err := keys.ForSemaphore(name); err == nil {
+	if at, err := space.ForSemaphore(name); err == nil {
 		all.permits = at.Channel
 	}
-	if at, err := keys.ForLatch(name); err == nil {
+	if at, err := space.ForLatch(name); err == nil {
 		all.latch = at.Channel
 	}
-	if at, err := keys.ForBarrier(name); err == nil {
+	if at, err := space.ForBarrier(name); err == nil {
 		all.barrier = at.Channel
 	}
-	if at, err := keys.ForSlots(name); err == nil {
+	if at, err := space.ForSlots(name); err == nil {
 		all.slots = at.Channel
 	}
-	all.once = strings.Replace(keys.OnceRecordAt(name), "holdfast_once:", "holdfast_once_channel:", 1)
+	all.once = strings.Replace(space.OnceRecordAt(name), "holdfast_once:", "holdfast_once_channel:", 1)
 	return all, nil
 }
 

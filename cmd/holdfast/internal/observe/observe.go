@@ -39,6 +39,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // Options says what an Observer looks at, and how often.
@@ -67,6 +68,7 @@ type Change struct {
 type Observer struct {
 	client  *holdfast.Client
 	rdb     redis.UniversalClient
+	space   keys.Space
 	options Options
 
 	mu  sync.Mutex
@@ -74,11 +76,11 @@ type Observer struct {
 }
 
 // New returns an Observer. It does no I/O. It uses client for its looks, and rdb, which leads to the same
-// Redis, for messages and for asking whether Redis still answers.
-func New(client *holdfast.Client, rdb redis.UniversalClient, o Options) *Observer {
+// Redis, for messages and for asking whether Redis still answers. space is what the client's keys begin with.
+func New(client *holdfast.Client, rdb redis.UniversalClient, space keys.Space, o Options) *Observer {
 	o.Every = cmp.Or(o.Every, time.Second)
 	o.Patience = cmp.Or(o.Patience, 5*time.Second)
-	return &Observer{client: client, rdb: rdb, options: o}
+	return &Observer{client: client, rdb: rdb, space: space, options: o}
 }
 
 // Follow calls f, on the caller's goroutine, with what stands there now, and then with each Change, until ctx

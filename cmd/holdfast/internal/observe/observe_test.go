@@ -31,7 +31,7 @@ func on(t *testing.T, server *redistest.Proc, o Options) (*Observer, *holdfast.C
 		_ = looks.Close()
 		_ = works.Close()
 	})
-	return New(looks, server.Client(t, heedful), o), works
+	return New(looks, server.Client(t, heedful), "", o), works
 }
 
 // followed collects what one follower is told.
@@ -326,7 +326,7 @@ func TestAnObserverThatMayNotLookSaysWhy(t *testing.T) {
 	as := func(o *redis.Options) { o.Username, o.Password = "u", "p" }
 	client := holdfast.New(server.Client(t, as))
 	t.Cleanup(func() { _ = client.Close() })
-	o := New(client, server.Client(t, as, heedful), Options{Pattern: "x"})
+	o := New(client, server.Client(t, as, heedful), "", Options{Pattern: "x"})
 	var told Change
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
@@ -338,7 +338,7 @@ func TestAnObserverThatMayNotLookSaysWhy(t *testing.T) {
 
 // Who comes later is told of an outage too.
 func TestALateFollowerIsToldWhatTheOthersWere(t *testing.T) {
-	o := New(nil, nil, Options{})
+	o := New(nil, nil, "", Options{})
 	w := &watching{done: make(chan struct{}), followers: make(map[*follower]bool)}
 	o.now = w
 	w.tell([]holdfast.Inspection{{Name: "x"}}, nil, holdfast.ErrUnavailable)

@@ -49,7 +49,7 @@ func TestEachReleaseOfABusyLockIsReported(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				o := New(looks, server.Client(func(o *redis.Options) { o.ContextTimeoutEnabled = true }), Options{Pattern: "x"})
+				o := New(looks, server.Client(func(o *redis.Options) { o.ContextTimeoutEnabled = true }), "", Options{Pattern: "x"})
 				f := follow(t, o)
 				f.begins()
 				time.Sleep(time.Second)

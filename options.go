@@ -171,6 +171,9 @@ func Renewed(d time.Duration) LeaseOption { return lease.Renewed(d) }
 // Fixed makes a lease end d after it was granted, without renewal. See lease.Fixed.
 func Fixed(d time.Duration) LeaseOption { return lease.Fixed(d) }
 
+// Grace makes a lease end d before others can have what it is on. The default is 0. See lease.Grace.
+func Grace(d time.Duration) LeaseOption { return lease.Grace(d) }
+
 // MaxHold ends a lease that has been held for d. The default is off. See lease.MaxHold.
 func MaxHold(d time.Duration) LeaseOption { return lease.MaxHold(d) }
 

@@ -23,6 +23,22 @@ func until(holds func() bool) {
 	}
 }
 
+// A leader that is cut off from Redis ends its work ten seconds before another can lead.
+func ExampleGrace() {
+	client, _, done := newClients()
+	defer done()
+	election := client.Leader("scheduler", leader.Lease(30*time.Second), leader.Grace(10*time.Second))
+	err := election.Run(context.Background(), func(ctx context.Context, term *leader.Term) error {
+		left := time.Until(term.Deadline())
+		fmt.Println("if it is not renewed, the term ends after", left.Round(time.Second))
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// if it is not renewed, the term ends after 20s
+	// <nil>
+}
+
 // Two processes campaign. The first leads, and resigns for good when its work is done; then the other leads.
 func ExampleElection_Run() {
 	east, west, done := newClients()

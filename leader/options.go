@@ -63,15 +63,21 @@ func MaxTerm(d time.Duration) Option { return func(c *config) { c.maxTerm = d } 
 // without WithDefaults; d is at least MinLease.
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
+// Grace makes a term end d before another can lead, so that its work has time to stop: see
+// lease.Grace. Once the work has returned, the next candidate leads at once. If the leader's process
+// dies, another leads as it would without Grace. The default is the Client's, 0 without WithDefaults;
+// at least MinLease must be left of the Lease.
+func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
+
 // Replicas makes an election count only if n replicas of the master acknowledge it: see
 // lease.Replicas. The default is the Client's, 0 without WithDefaults.
 func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
 
 // newConfig applies the options to the defaults. A lead is always renewed, and MaxTerm bounds it: so
-// of the Client's defaults only the length and the replicas count.
+// of the Client's defaults only the length, the grace and the replicas count.
 func newConfig(defaults hold.Settings, options []Option) config {
 	c := config{hold: hold.Defaults()}
-	c.hold.Length, c.hold.Replicas = defaults.Length, defaults.Replicas
+	c.hold.Length, c.hold.Grace, c.hold.Replicas = defaults.Length, defaults.Grace, defaults.Replicas
 	for _, o := range options {
 		if o != nil {
 			o(&c)

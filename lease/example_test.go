@@ -74,6 +74,25 @@ func ExampleLease_AtLeast() {
 	// still held: true
 }
 
+// The lease ends while the lock is still held, so that the work can stop before another has it.
+func ExampleGrace() {
+	client, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := client.Mutex("import", lease.Fixed(time.Minute), lease.Grace(59*time.Second)).Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-l.Context(ctx).Done() // after a second
+	_, err = other.Mutex("import").TryLock(ctx)
+	fmt.Println("still held:", errors.Is(err, lease.ErrBusy))
+	fmt.Println("over:", errors.Is(l.Release(ctx), lease.ErrExpired))
+	// Output:
+	// still held: true
+	// over: true
+}
+
 // A safety net under a renewed lease, for a release that is forgotten.
 func ExampleMaxHold() {
 	client, _, done := newClients()

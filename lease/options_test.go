@@ -42,7 +42,7 @@ func TestSettings(t *testing.T) {
 func TestSettingsRefused(t *testing.T) {
 	for what, option := range map[string]Option{
 		"no lease": Renewed(0), "negative": Fixed(-time.Second), "too short": Fixed(MinLease - 1), "negative longest": MaxHold(-1),
-		"a negative cohort": Cohort(-1, time.Second), "one in negative time": Cohort(1, -1), "too large a cohort": Cohort(hold.MaxLocalHandoffs+1, time.Second),
+		"a negative grace": Grace(-1), "a grace of the whole lease": Grace(DefaultLease - MinLease + 1), "a negative cohort": Cohort(-1, time.Second), "one in negative time": Cohort(1, -1), "too large a cohort": Cohort(hold.MaxLocalHandoffs+1, time.Second),
 	} {
 		if err := hold.NewSettings([]Option{option}).Check(); !errors.Is(err, errs.BadArgument) {
 			t.Errorf("%s: %v", what, err)

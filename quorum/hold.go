@@ -131,14 +131,15 @@ func (h *majorityHold) lose(cause error) {
 	h.over = cause
 	leases := h.leases
 	h.leases = nil
-	if reason != telemetry.LostServer {
+	kept := reason != telemetry.LostServer || (*hold.Lease)(h.members[0]).Grace() > 0
+	if kept {
 		h.kept = maps.Clone(leases)
 	}
 	h.mu.Unlock()
 	for l := range leases {
 		l.life.end(cause)
 	}
-	if reason == telemetry.LostServer {
+	if !kept {
 		// The members that are left protect nothing any more, and would only be in the way.
 		abandon(context.Background(), h.members)
 	} else {

@@ -229,3 +229,29 @@ func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
 		})
 	}
 }
+
+// A holder that is cut off is notified a Grace before another gets the lock: its members stay held until
+// then, or until it releases them.
+func TestQuorum_Grace(t *testing.T) {
+	for _, releases := range []bool{true, false} {
+		play(t, 3, func(t *testing.T, w *stage) {
+			p := w.began()
+			l := w.lock(holdfast.NewQuorum(name, p.Clients, holdfast.Grace(10*time.Second)))
+			for i := range 2 {
+				p.Unplug(i)
+			}
+			<-l.Done()
+			world.WantErr(t, l.Err(), holdfast.ErrLost)
+			for i := range 2 {
+				p.Plug(i)
+			}
+			time.Sleep(9 * time.Second)
+			w.WantHeldOn(3)
+			if releases {
+				world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+			}
+			time.Sleep(12 * time.Second)
+			w.WantHeldOn(0)
+		})
+	}
+}

@@ -51,7 +51,7 @@ func (a *acquisition) begin() (*Lease, error) {
 	h.join(a)
 	l := h.add(&h.first, a)
 	if now := time.Now(); !now.Before(l.end()) || a.engine.Closing().Err() != nil || a.turnedAway() {
-		return nil, a.tooLate(now.Before(a.grant.until))
+		return nil, a.tooLate(now.Before(a.grant.until.Add(-a.settings.Grace)))
 	}
 	next := h.next()
 	a.engine.Register(a.resource.Key(), h) // from here on other goroutines may end it
@@ -87,12 +87,15 @@ func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	s := a.settings
 	l.hold, l.fixed, l.length, l.token = h, s.Fixed, s.Length, h.token
 	if s.Fixed {
-		l.rarely().deadline = endAt(a.grant.sent, s.Length)
+		l.rarely().deadline = endAt(a.grant.sent, s.Length).Add(-s.Grace)
 	} else if due := a.renewAt(); h.leases == nil || due < h.renewAt || h.length() == 0 {
 		h.renewAt = due
 	}
 	if s.MaxHold > 0 {
 		l.rarely().maxHold = a.grant.sent.Add(s.MaxHold)
+	}
+	if s.Grace > 0 {
+		l.rarely().grace = s.Grace
 	}
 	if s.Replicas > 0 {
 		l.rarely().replicas = s.Replicas
@@ -108,5 +111,5 @@ func (a *acquisition) renewAt() time.Duration {
 	if a.grant.partial {
 		return granted + wholeAfter
 	}
-	return renewalAfter(granted, a.settings.Length)
+	return renewalAfter(granted, a.settings.Length-a.settings.Grace)
 }

@@ -24,7 +24,7 @@ func (s *Settings) terms() line.Terms {
 	if s.Fixed || s.Replicas > 0 || s.LocalHandoffs == 0 || s.CohortTime == 0 {
 		return line.Terms{}
 	}
-	return line.Terms{Lease: s.Length, MaxHold: s.MaxHold}
+	return line.Terms{Lease: s.Length, Grace: s.Grace, MaxHold: s.MaxHold}
 }
 
 // join lets the hold that the acquisition was granted be passed on, if tokens were reserved for
@@ -52,13 +52,16 @@ func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
 	}
 	// A hold that lasts for longer than a lease of the heir, as after an Extend, is not passed on either: if
 	// the heir dies, the hold would stay for as long.
-	if left := h.engine.AgeAt(h.deadline) - now; left < c.terms.Lease/2 || left > c.terms.Lease {
+	if left := h.engine.AgeAt(h.deadline) - now; left < (c.terms.Lease+c.terms.Grace)/2 || left > c.terms.Lease {
 		return nil, 0
 	}
 	c.spare--
 	h.token++
 	held, h.granted = now-h.granted, now
 	l := &Lease{hold: h, length: c.terms.Lease, token: h.token}
+	if c.terms.Grace > 0 {
+		l.rarely().grace = c.terms.Grace
+	}
 	if c.terms.MaxHold > 0 {
 		l.rarely().maxHold = time.Now().Add(c.terms.MaxHold)
 	}

@@ -19,6 +19,7 @@ const (
 	notYet end = iota
 	byRelease
 	byLoss
+	byGrace  // as byLoss, but Redis still has it for the grace
 	byExpiry // of a fixed lease, as agreed
 	byMaxHold
 	byClose
@@ -29,7 +30,7 @@ func (e end) err() error {
 	switch e {
 	case byRelease:
 		return errs.Released
-	case byLoss:
+	case byLoss, byGrace:
 		return errs.Lost
 	case byExpiry:
 		return errs.Expired
@@ -42,9 +43,9 @@ func (e end) err() error {
 	}
 }
 
-// byItself reports whether a hold with this end has ended as its leases had agreed: its last lease
-// was a fixed one, or had a MaxHold, and that time is over.
-func (e end) byItself() bool { return e == byExpiry || e == byMaxHold }
+// byItself reports whether a hold with this end has ended as its leases had agreed, and Redis may still
+// have it: its last lease was a fixed one, or had a MaxHold, and that time is over; or its grace begins.
+func (e end) byItself() bool { return e == byExpiry || e == byMaxHold || e == byGrace }
 
 // ending is what is still to be done about a lease that has ended, after the hold's mutex is given
 // back.
@@ -106,7 +107,7 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 		return nil, false
 	}
 	lost := !now.Before(h.deadline)
-	over, how := h.finishOver(now, lost)
+	over, how := h.finishOver(now)
 	switch {
 	case !lost && (h.count > 0 || h.entering):
 	case how == byExpiry && len(over) > 0:
@@ -114,22 +115,26 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 	case how == byMaxHold:
 		h.lose(loss{how: how, reason: telemetry.LostMaxHold}, now)
 	default:
-		h.lose(h.silent(now), now)
+		l := h.silent(now)
+		if !lost {
+			l.how = byGrace
+		}
+		h.lose(l, now)
 	}
 	return over, h.gone
 }
 
 // finishOver ends the leases whose time has come. how says how the hold ends, if it does: as its leases did,
 // if it had any. The caller holds the mutex.
-func (h *hold) finishOver(now time.Time, lost bool) (over []ending, how end) {
+func (h *hold) finishOver(now time.Time) (over []ending, how end) {
 	how = byExpiry
 	for l := h.leases; l != nil; {
 		next := l.next
-		ended := l.overAt(now, lost)
+		ended := l.overAt(now)
 		if ended != notYet {
 			over = append(over, h.finish(l, ended))
 		}
-		if ended == byLoss || ended == byMaxHold {
+		if ended == byLoss || ended == byGrace || ended == byMaxHold {
 			how = ended
 		}
 		l = next
@@ -137,15 +142,17 @@ func (h *hold) finishOver(now time.Time, lost bool) (over []ending, how end) {
 	return over, how
 }
 
-// overAt returns how the lease has ended by now, or notYet. lost says that its hold is lost. The
-// caller holds the mutex.
-func (l *Lease) overAt(now time.Time, lost bool) end {
-	r := l.rare
+// overAt returns how the lease has ended by now, or notYet. The caller holds the mutex.
+func (l *Lease) overAt(now time.Time) end {
+	r, left := l.rare, l.hold.deadline.Sub(now)
+	stop := left <= 0 || r != nil && left <= r.grace
 	switch {
-	case l.fixed && (!now.Before(r.deadline) || lost && r.deadline.Sub(now) < rounding):
+	case l.fixed && (!now.Before(r.deadline) || stop && r.deadline.Sub(now) < rounding):
 		return byExpiry
-	case lost:
+	case left <= 0:
 		return byLoss
+	case stop:
+		return byGrace
 	case r != nil && !r.maxHold.IsZero() && !now.Before(r.maxHold):
 		return byMaxHold
 	default:

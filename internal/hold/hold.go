@@ -119,7 +119,8 @@ func (h *hold) Urgency() (deadline time.Time, try time.Duration) {
 			try = min(try, max(h.seldom.vouch-h.engine.AgeAt(now), shortestTry))
 		}
 	}
-	return h.deadline, try
+	_, grace := h.graces()
+	return h.deadline.Add(-grace), try
 }
 
 // try returns how long one try of a renewal takes at most.
@@ -128,17 +129,34 @@ func (h *hold) try() time.Duration {
 	for l := h.leases; l != nil; l = l.next {
 		longest = max(longest, l.length)
 	}
-	return longest / 6
+	renewed, _ := h.graces()
+	return (longest - renewed) / 6
+}
+
+// graces returns the longest grace of a lease on the hold that is renewed, and that of any. The caller
+// holds the mutex.
+func (h *hold) graces() (renewed, longest time.Duration) {
+	for l := h.leases; l != nil; l = l.next {
+		if l.rare == nil {
+			continue
+		}
+		longest = max(longest, l.rare.grace)
+		if !l.fixed {
+			renewed = max(renewed, l.rare.grace)
+		}
+	}
+	return renewed, longest
 }
 
 // shortestTry is how long a try may take even if no time is left: the connection may still have to be
 // made, to a server far away.
 const shortestTry = 50 * time.Millisecond
 
-// overByWallClock reports whether the hold's deadline has passed by the wall
-// clock, which goes on while the machine sleeps.
+// overByWallClock reports whether a lease on the hold is over by the wall clock, which goes on while
+// the machine sleeps.
 func (h *hold) overByWallClock(now time.Time) bool {
-	return !now.Round(0).Before(h.deadline.Round(0))
+	_, grace := h.graces()
+	return !now.Round(0).Before(h.deadline.Round(0).Add(-grace))
 }
 
 // length returns what a renewal makes the hold's time to live; 0 if no lease on it is renewed.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -30,9 +31,10 @@ type Lease struct {
 // rare is what a lease has besides its length, if that was asked for. It stands apart because a
 // process may hold very many leases.
 type rare struct {
-	deadline time.Time // of a fixed lease: its own end, which may be before the hold's
-	maxHold  time.Time // when MaxHold ends it; zero: never
-	replicas int       // how many must acknowledge a call that prolongs it
+	deadline time.Time     // of a fixed lease: its own end, which may be before the hold's
+	maxHold  time.Time     // when MaxHold ends it; zero: never
+	grace    time.Duration // how much sooner than the hold it ends
+	replicas int           // how many must acknowledge a call that prolongs it
 	done     chan struct{}
 	children map[*child]struct{}
 	noted    bool // it has a note: see Note
@@ -144,10 +146,10 @@ func (l *Lease) Deadline() time.Time {
 
 // end is Deadline for a caller that holds the mutex.
 func (l *Lease) end() time.Time {
-	end := l.hold.deadline
 	if l.rare == nil {
-		return end
+		return l.hold.deadline
 	}
+	end := l.hold.deadline.Add(-l.rare.grace)
 	if l.fixed {
 		end = earlier(end, l.rare.deadline)
 	}
@@ -173,6 +175,8 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	if ended := l.why(); ended != nil {
 		return ended
 	}
+	grace := l.Grace()
+	d = min(d, math.MaxInt64-grace) + grace
 	call := h.prolonging(h.resource.Renew(h.owner(), d))
 	err := h.renewedBy(ctx, call)
 	h.noteUnheard(call)
@@ -194,12 +198,22 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	}
 	h.prolonged(end)
 	if l.fixed {
-		own := endOf(call, d)
+		own := endOf(call, d).Add(-grace)
 		l.rare.extended = l.rare.extended || own.After(l.rare.deadline)
 		l.rare.deadline = later(l.rare.deadline, own)
 	}
 	h.reschedule()
 	return nil
+}
+
+// Grace returns how much sooner than its hold the lease ends.
+func (l *Lease) Grace() time.Duration {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	if l.rare == nil {
+		return 0
+	}
+	return l.rare.grace
 }
 
 // Release is Release of lease.Lease.

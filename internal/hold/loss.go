@@ -132,7 +132,11 @@ func (h *hold) silent(now time.Time) loss {
 // slept returns the loss of a hold that is over by the wall clock, and for which Redis did not
 // vouch. The caller holds the mutex.
 func (h *hold) slept() loss {
-	return loss{how: byLoss, reason: telemetry.LostDeadline, why: "by the wall clock it is over" +
+	how := byLoss
+	if _, grace := h.graces(); grace > 0 {
+		how = byGrace
+	}
+	return loss{how: how, reason: telemetry.LostDeadline, why: "by the wall clock it is over" +
 		" (this machine slept?), and Redis could not be asked (last failure: " + h.seldom.failure + ")"}
 }
 
@@ -163,7 +167,7 @@ func (l loss) error(held time.Duration) error {
 // the mutex.
 func (l *Lease) because() error {
 	if l.ended == byExpiry && !l.rare.extended {
-		return fmt.Errorf("%w after %v", errs.Expired, l.length)
+		return fmt.Errorf("%w after %v", errs.Expired, l.length-l.rare.grace)
 	}
 	return l.hold.because(l.ended)
 }

@@ -103,7 +103,7 @@ func (a *acquisition) takePlace() {
 	}
 	p := &a.waiting.Place
 	p.Grain, p.Owner = q.Grain(), a.owner.id
-	if !a.settings.Fixed && a.settings.Replicas == 0 {
+	if !a.settings.Fixed && a.settings.Replicas == 0 && a.settings.Grace == 0 { // a place lasts for less than many a grace
 		p.Lasts = lasts(q.Keeps())
 	}
 	if p.Grain == line.PerWaiter {

@@ -91,7 +91,8 @@ func (h *hold) prolong(r engine.Renewed) {
 			h.deadline = end
 		}
 		h.deadline = later(h.deadline, end)
-		h.renewAt = renewalAfter(h.engine.AgeAt(r.Sent), length)
+		grace, _ := h.graces()
+		h.renewAt = renewalAfter(h.engine.AgeAt(r.Sent), length-grace)
 	case r.Ends() && !overtaken:
 		h.deadline = earlier(h.deadline, end)
 	}
@@ -108,7 +109,7 @@ func (h *hold) prolonged(end time.Time) {
 	h.overtook = h.renewing
 }
 
-// renewalAfter returns when a lease of that length, granted or renewed at sent, is renewed next.
+// renewalAfter returns when a lease that its holder has for that length, granted or renewed at sent, is renewed next.
 // That is after a third of the length, or up to a two-hundredth of that third earlier, so that
 // leases that are due at nearly the same time are due at the same time.
 func renewalAfter(sent, length time.Duration) time.Duration {

@@ -63,6 +63,7 @@ func Remaining(ttl time.Duration) time.Duration {
 type Settings struct {
 	Length        time.Duration // of the lease
 	MaxHold       time.Duration // 0: no bound
+	Grace         time.Duration // how much sooner than in Redis it ends here
 	Replicas      int           // how many must have a grant
 	LocalHandoffs int           // how many times a hold is passed on within the process
 	CohortTime    time.Duration // how long after its grant
@@ -93,6 +94,9 @@ func Defaults() Settings {
 func (s Settings) Check() error {
 	if s.Length < MinLease {
 		return fmt.Errorf("a lease of %v is shorter than %v: %w", s.Length, MinLease, errs.BadArgument)
+	}
+	if s.Grace < 0 || s.Length-s.Grace < MinLease {
+		return fmt.Errorf("a grace of %v leaves less than %v of a lease of %v: %w", s.Grace, MinLease, s.Length, errs.BadArgument)
 	}
 	if s.MaxHold < 0 {
 		return fmt.Errorf("a longest hold of %v: %w", s.MaxHold, errs.BadArgument)

@@ -166,5 +166,6 @@ type Handed struct {
 // nothing is passed on, neither to this holder nor from it.
 type Terms struct {
 	Lease   time.Duration
+	Grace   time.Duration
 	MaxHold time.Duration
 }

@@ -37,5 +37,5 @@ var leaderBugs = []bug{
 	{name: "a lead that was granted too late ends the campaign for good", by: "leader TestLostReplies",
 		at: "leader Election.notElected", old: "case errors.Is(err, errs.Lost): return outcome{}"},
 	{name: "an election does not ask for the replicas of its Client", by: "leader TestALeadCountsOnlyIfReplicasHaveIt",
-		at: "leader newConfig", old: "c.hold.Length, c.hold.Replicas = defaults.Length, defaults.Replicas", new: "c.hold.Length = defaults.Length"},
+		at: "leader newConfig", old: "c.hold.Replicas = defaults.Length, defaults.Grace, defaults.Replicas", new: "_ = defaults.Length, defaults.Grace, defaults.Replicas"},
 }

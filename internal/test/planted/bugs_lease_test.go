@@ -50,7 +50,7 @@ var leaseBugs = []bug{
 		at: "internal/inspect/lua/inspect.lua permits", old: "if tonumber(found[i + 1]) > tonumber(ms) then",
 		new: "if tonumber(found[i + 1]) > 0 then"},
 	{name: "a lease that is nearly over is passed on", by: "rlock TestCohort_LessThanHalfOfTheLeaseIsLeft",
-		at: "internal/hold hold.makeHeir", old: "left < c.terms.Lease/2 ||"},
+		at: "internal/hold hold.makeHeir", old: "left < (c.terms.Lease+c.terms.Grace)/2 ||"},
 	{name: "a hook of Do gets no lease", by: "multilock TestMultiLock_Do",
 		at: ". DoValue", old: "d.onExit(ctx, l, err)", new: "d.onExit(ctx, nil, err)"},
 	{name: "Done is closed before the contexts are cancelled", by: "internal/hold TestContextsEndBeforeDoneIsClosed",

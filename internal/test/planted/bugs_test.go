@@ -24,7 +24,7 @@ var firstBugs = []bug{
 		new: "call.Replicas = h.replicas()"},
 	{name: "a fixed lease is renewed", by: "rlock TestFixedLease",
 		at:  "internal/hold hold.add",
-		old: "l.hold, l.fixed, l.length, l.token = h, s.Fixed, s.Length, h.token; if s.Fixed { l.rarely().deadline = endAt(a.grant.sent, s.Length) } else",
+		old: "l.hold, l.fixed, l.length, l.token = h, s.Fixed, s.Length, h.token; if s.Fixed { l.rarely().deadline = endAt(a.grant.sent, s.Length).Add(-s.Grace) } else",
 		new: "l.hold, l.length, l.token = h, s.Length, h.token; if s.Fixed { l.rarely().maxHold = a.grant.sent.Add(s.Length) };"},
 	{name: "a renewal that too few replicas have counts", step: servers, by: "internal/test/faults TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount",
 		at:  "internal/hold hold.Renewed",

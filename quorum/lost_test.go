@@ -249,8 +249,11 @@ func TestQuorum_Grace(t *testing.T) {
 			w.WantHeldOn(3)
 			if releases {
 				world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+			} else {
+				time.Sleep(2 * time.Second)
+				w.WantHeldOn(1) // the one that was renewed until the end
+				time.Sleep(20 * time.Second)
 			}
-			time.Sleep(12 * time.Second)
 			w.WantHeldOn(0)
 		})
 	}

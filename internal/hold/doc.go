@@ -25,10 +25,10 @@
 //
 //	lives      from its grant on. Its deadline is the sending of the last request that was
 //	           answered, plus the time to live that the answer gave, minus the margin
-//	is gone    by the release of its last lease; by Detach; because its deadline has
-//	           passed, or Redis has said that it is not there (lost); because its last
-//	           lease was a fixed one that is over, or its MaxHold is (ended as agreed); or
-//	           because the Client closes
+//	is gone    by the release of its last lease; by Detach; because its deadline, or
+//	           the grace before it, has come, or Redis has said that it is not there
+//	           (lost); because its last lease was a fixed one that is over, or its MaxHold
+//	           is (ended as agreed); or because the Client closes
 //
 // What holds at all times:
 //

@@ -116,8 +116,8 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 		h.lose(loss{how: how, reason: telemetry.LostMaxHold}, now)
 	default:
 		l := h.silent(now)
-		if !lost {
-			l.how = byGrace
+		if how == byGrace {
+			l.how = how
 		}
 		h.lose(l, now)
 	}

@@ -119,8 +119,7 @@ func (h *hold) Urgency() (deadline time.Time, try time.Duration) {
 			try = min(try, max(h.seldom.vouch-h.engine.AgeAt(now), shortestTry))
 		}
 	}
-	_, grace := h.graces()
-	return h.deadline.Add(-grace), try
+	return h.renewable(), try
 }
 
 // try returns how long one try of a renewal takes at most.
@@ -137,15 +136,20 @@ func (h *hold) try() time.Duration {
 // holds the mutex.
 func (h *hold) graces() (renewed, longest time.Duration) {
 	for l := h.leases; l != nil; l = l.next {
-		if l.rare == nil {
-			continue
-		}
-		longest = max(longest, l.rare.grace)
-		if !l.fixed {
-			renewed = max(renewed, l.rare.grace)
+		if r := l.rare; r != nil && l.fixed {
+			longest = max(longest, r.grace)
+		} else if r != nil {
+			renewed = max(renewed, r.grace)
 		}
 	}
-	return renewed, longest
+	return renewed, max(renewed, longest)
+}
+
+// renewable returns until when a call may prolong the hold: later than that a lease has ended. The caller
+// holds the mutex.
+func (h *hold) renewable() time.Time {
+	renewed, _ := h.graces()
+	return h.deadline.Add(-renewed)
 }
 
 // shortestTry is how long a try may take even if no time is left: the connection may still have to be

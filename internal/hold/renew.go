@@ -23,7 +23,7 @@ func (h *hold) Part() engine.Part {
 	if h.gone || h.replicas() > 0 { // if it is gone, Renewal then returns nil
 		return engine.Part{}
 	}
-	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: h.length(), Until: h.deadline}
+	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: h.length(), Until: h.renewable()}
 }
 
 // Renewal implements engine.Renewable. For a hold that is only suspect, the length is 0, which asks
@@ -37,7 +37,7 @@ func (h *hold) Renewal() *conn.Call {
 		return nil
 	}
 	call := h.resource.Renew(h.owner(), h.length())
-	call.Until, call.AnyTime, call.Replicas = h.deadline, true, h.replicas()
+	call.Until, call.AnyTime, call.Replicas = h.renewable(), true, h.replicas()
 	return call
 }
 
@@ -142,7 +142,7 @@ func (h *hold) renewalFailed(failure string) {
 func (h *hold) prolonging(call *conn.Call) *conn.Call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	call.Until, call.Replicas = h.deadline, h.replicas()
+	call.Until, call.Replicas = h.renewable(), h.replicas()
 	return call
 }
 

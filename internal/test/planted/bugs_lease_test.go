@@ -109,6 +109,8 @@ var leaseBugs = []bug{
 		at: "internal/hold acquisition.begin", old: ".Add(-a.settings.Grace)", new: ""},
 	{name: "a Quorum gives its members up when its lease ends, in spite of a grace", by: "quorum TestQuorum_Grace",
 		at: "quorum majorityHold.lose", old: "|| (*hold.Lease)(h.members[0]).Grace() > 0", new: ""},
+	{name: "a renewal is sent again in the grace", by: "quorum TestQuorum_Grace",
+		at: "internal/hold hold.renewable", old: "h.deadline.Add(-renewed)", new: "h.deadline.Add(-0*renewed)"},
 	{name: "an election does not heed the grace of its Client", by: "leader TestGrace",
 		at: "leader newConfig", old: "defaults.Grace", new: "0"},
 }

@@ -20,7 +20,7 @@ var firstBugs = []bug{
 		at: "internal/hold acquisition.begin", old: "!now.Before(l.end()) || a.engine.Closing().Err() != nil",
 		new: "a.engine.Closing().Err() != nil"},
 	{name: "a lease that was lost goes on being renewed", by: "rlock TestInterleaving_RenewalExecutedAfterTheLocalLoss",
-		at: "internal/hold hold.Renewal", old: "call.Until, call.AnyTime, call.Replicas = h.deadline, true, h.replicas()",
+		at: "internal/hold hold.Renewal", old: "call.Until, call.AnyTime, call.Replicas = h.renewable(), true, h.replicas()",
 		new: "call.Replicas = h.replicas()"},
 	{name: "a fixed lease is renewed", by: "rlock TestFixedLease",
 		at:  "internal/hold hold.add",

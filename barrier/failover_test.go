@@ -62,7 +62,7 @@ func TestAwait_CutOffWhileItTripped(t *testing.T) {
 		}
 		p.Unplug(false)
 		agree(t, last, told(t, first, 3*time.Second))
-		trips(t, soon, append(others, come(w, 3, p, w.Process())...)...)
+		trips(t, 3*time.Second, append(others, come(w, 3, p, w.Process())...)...)
 	})
 }
 

@@ -67,6 +67,27 @@ func TestRenewalsWaitForAConnectionThatIsBeingMade(t *testing.T) {
 	})
 }
 
+// The first connection after an outage serves who waits, be it made for renewals that have given up meanwhile.
+func TestTheFirstConnectionAfterAnOutageServesWhoeverWaits(t *testing.T) {
+	for range 5 { // it is chance which of those that wait dials first
+		inBubble(t, func(t *testing.T, b *bubble) {
+			b.warm(t)
+			b.down.Store(true)
+			b.proxy.Cut()
+			for range 4 {
+				_ = renew(t, 100*time.Millisecond, b.Manager) // the dial for it pauses longer
+			}
+			call := start(b.Manager, newCount("k"))
+			synctest.Wait()
+			before := b.dials.Load()
+			for b.down.Store(false); b.dials.Load() == before; {
+				time.Sleep(time.Millisecond)
+			}
+			served(t, time.Millisecond, call)
+		})
+	}
+}
+
 func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)

@@ -47,6 +47,7 @@ type traffic struct {
 // made is what has become of the wires that were made for renewals.
 type made struct {
 	any     bool          // one was
+	awaited int           // how many batches wait for one
 	changed chan struct{} // closed when the making of one has ended; nil if none is being made
 	err     error         // the error of the last one; nil if it succeeded
 }

@@ -64,6 +64,19 @@ func (c *carrier) open() {
 	}
 }
 
+// adopt sends the queued requests on a wire that was made for renewals. It reports false if none is queued, or
+// there are wires enough.
+func (c *carrier) adopt(w *wire) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || len(c.queue) == 0 || len(c.wires) >= maxWires {
+		return false
+	}
+	c.wires = append(c.wires, w)
+	c.node.workers.Go(func() { c.flush(w) })
+	return true
+}
+
 // dial makes a wire when the gate allows it. If a new era began while the wire was being made,
 // dial makes another: at once, and then with growing pauses, since behind Sentinels a dial can begin the
 // era itself.

@@ -66,7 +66,9 @@ func (c *carrier) takeOrMake() (*wire, made, error) {
 // awaitRenewals waits until the making of a connection for renewals has ended, or slow has passed. It
 // returns why its caller waits no longer, or nil.
 func (n *Node) awaitRenewals(ctx context.Context, changed <-chan struct{}) error {
+	n.renewals.wanted(1)
 	late := !closedWithin(ctx, changed, slow)
+	n.renewals.wanted(-1)
 	idle, err := n.renewals.lastMade()
 	switch {
 	case idle:
@@ -102,13 +104,23 @@ func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool 
 	return false
 }
 
+// wanted counts a batch that begins to wait for a wire, or ends.
+func (c *carrier) wanted(by int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaited += by
+}
+
+// openRenewals makes a wire for renewals. If no batch waits for it any more, and the server fails, requests
+// have it that wait for one: the next dial would pause until this wire had served somebody.
 func (c *carrier) openRenewals() {
 	w, err := c.node.dial()
+	lent := err == nil && c.spare() && (c.node.callers.adopt(w) || c.node.replicated.adopt(w))
 	c.mu.Lock()
 	c.connecting--
 	c.err = err
 	c.any = c.any || err == nil
-	kept := err == nil && c.keep(w)
+	kept := err == nil && !lent && c.keep(w)
 	if kept {
 		w.watchful = true
 		c.wires = append(c.wires, w)
@@ -119,9 +131,16 @@ func (c *carrier) openRenewals() {
 		c.changed = make(chan struct{})
 	}
 	c.mu.Unlock()
-	if w != nil && !kept {
+	if w != nil && !kept && !lent {
 		w.end()
 	}
+}
+
+// spare reports whether a wire that was made for renewals now may go to others.
+func (c *carrier) spare() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.awaited == 0 && c.node.gate.failing()
 }
 
 func (c *carrier) giveRenewals(w *wire) {

@@ -7,6 +7,8 @@ var connBugs = []bug{
 		at: "internal/conn/dial Looker.Watch", old: "*net.TCPConn", new: "syscall.Conn"},
 	{name: "a caller looks in vain for each answer of a server that is far away", by: "internal/conn/dial TestLooksInVainBecomeRare",
 		at: "internal/conn/dial Looker.Read", old: "min(1<<min(l.vain, 30), mostUnlooked)", new: "0"},
+	{name: "a connection for renewals that came too late serves nobody", by: "internal/conn TestTheFirstConnectionAfterAnOutageServesWhoeverWaits",
+		at: "internal/conn/server carrier.spare", old: "c.awaited == 0", new: "c.awaited < 0"},
 	{name: "a call in a bundle is given the answer of another", quick: true, by: "rlock TestABurstOfLocks",
 		at: "internal/conn/server carried.answer", old: "others[0] != int64(i+1)", new: "others[0] != int64((i+1)%len(c.members)+1)"},
 	{name: "an error in a bundle is given to the next call", by: "internal/conn TestAnErrorInABundleIsItsOwn",

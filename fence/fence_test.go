@@ -132,7 +132,7 @@ func TestGuard_AWriteThatFails(t *testing.T) {
 func TestRedis_Set(t *testing.T) {
 	mini := redistest.Mini(t)
 	rdb := mini.Client()
-	f := Redis{Client: rdb, Keep: time.Hour}
+	f := Redis{Client: rdb, Keep: time.Hour, KeyPrefix: "app:"}
 	set := func(value string, token int64, want error) {
 		t.Helper()
 		if err := f.Set(t.Context(), "k", value, time.Minute, token); !errors.Is(err, want) {
@@ -148,7 +148,7 @@ func TestRedis_Set(t *testing.T) {
 	if ttl := mini.TTL("k"); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("it stays for %v", ttl)
 	}
-	if ttl := mini.TTL(tokenKey("k")); ttl < 50*time.Minute || ttl > time.Hour {
+	if ttl := mini.TTL(f.tokenKey("k")); ttl < 50*time.Minute || ttl > time.Hour {
 		t.Errorf("the token stays for %v", ttl)
 	}
 	if err := f.Set(t.Context(), "k", "for ever", 0, 3); err != nil || mini.TTL("k") != 0 {
@@ -178,7 +178,7 @@ func TestRedis_Times(t *testing.T) {
 			if err := (Redis{Client: w.RDB, Keep: d}).Set(t.Context(), "k", "x", d, 1); err != nil {
 				t.Errorf("for %v: %v", d, err)
 			}
-			for _, key := range []string{"k", tokenKey("k")} {
+			for _, key := range []string{"k", Redis{}.tokenKey("k")} {
 				if ttl := w.PTTL(key); ttl != time.Millisecond {
 					t.Errorf("%s stays for %v, want 1 ms for %v", key, ttl, d)
 				}

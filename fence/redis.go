@@ -34,11 +34,14 @@ type Redis struct {
 	// Keep is how long the token of a resource is remembered after it has passed last. The default is
 	// DefaultKeep. If it is negative, every call fails with an error that matches holdfast.ErrBadArgument.
 	Keep time.Duration
+	// KeyPrefix comes before the keys in which tokens are remembered, as holdfast.WithKeyPrefix does for a Client.
+	// In a cluster it must have no brace.
+	KeyPrefix string
 }
 
 var _ Fence = Redis{}
 
-func tokenKey(resource string) string { return "holdfast_fence:{" + resource + "}" }
+func (f Redis) tokenKey(resource string) string { return f.KeyPrefix + "holdfast_fence:{" + resource + "}" }
 
 // check returns an error unless that is a token, and it can be remembered.
 func (f Redis) check(resource string, token int64) error {
@@ -68,7 +71,7 @@ func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
 	if err := f.check(resource, token); err != nil {
 		return err
 	}
-	passed, err := passScript.Run(ctx, f.Client, []string{tokenKey(resource)}, token, f.keep()).Int()
+	passed, err := passScript.Run(ctx, f.Client, []string{f.tokenKey(resource)}, token, f.keep()).Int()
 	if err == nil && passed == 0 {
 		err = stale(resource, token)
 	}
@@ -86,7 +89,7 @@ func (f Redis) Set(ctx context.Context, key string, value any, ttl time.Duration
 	if ttl < 0 {
 		return fmt.Errorf("fence: %q: it stays for %v: %w", key, ttl, errs.BadArgument)
 	}
-	keys := []string{tokenKey(key), key}
+	keys := []string{f.tokenKey(key), key}
 	passed, err := setScript.Run(ctx, f.Client, keys, token, f.keep(), value, milliseconds(ttl)).Int()
 	if err == nil && passed == 0 {
 		err = stale(key, token)

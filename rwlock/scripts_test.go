@@ -65,7 +65,7 @@ func source(t testing.TB, name string) string {
 		return hash.RenewField("", 0).Script.Source()
 	}
 	var all strings.Builder
-	for _, part := range []string{"holders", "marks", name} {
+	for _, part := range []string{"left", "holders", "marks", name} {
 		all.WriteString(doctest.Read(t, "rwlock/lua/"+part+".lua"))
 	}
 	traits := map[string]conn.Trait{"release": conn.Always, "rrelease": conn.Always, "look": conn.Always, "state": conn.Always}

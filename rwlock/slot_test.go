@@ -6,6 +6,8 @@ package rwlock_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +76,30 @@ func TestAReaderStaysInASlotOnTheMove(t *testing.T) {
 		leave(t, stays)
 		leave(t, must(t)(cs[2].RWMutex(name).TryLock(ctx)))
 	}
+}
+
+// A reader that is nested leaves while one key of its two has moved. What it writes then must not be in the
+// way of the other key: MIGRATE refuses to move it to where there is one.
+func TestANestedReaderLeavesInASlotOnTheMove(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 2, 0)
+	c := clusterClients(t, cluster)[0]
+	outer := must(t)(c.RWMutex(name).RLock(t.Context()))
+	inner := must(t)(c.RWMutex(name).RLock(outer.Context(t.Context())))
+	move := cluster.OpenSlot(name)
+	keys := slices.DeleteFunc(move.Keys(), func(key string) bool { return strings.HasSuffix(key, ":1") })
+	if len(keys) != 2 {
+		t.Fatalf("without the first: %q", keys)
+	}
+	move.MoveKeys(keys...)
+	left := make(chan error)
+	go func() { left <- inner.Release(t.Context()) }()
+	time.Sleep(300 * time.Millisecond) // it asks where the lock is now
+	move.Finish()
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
+	leave(t, outer)
 }
 
 // One script with five keys grants the writer. All five keys have moved to the other server before

@@ -1,5 +1,4 @@
--- Grants the write side to a new owner. It runs after holders.lua and marks.lua, in one script with
--- them.
+-- Grants the write side to a new owner. It runs after left.lua, holders.lua and marks.lua.
 --
 -- KEYS[1] the lock: a hash {mode, <owner>: reads, <owner>:write: writes} with an expiry
 -- KEYS[2] the last token given

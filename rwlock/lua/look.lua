@@ -1,5 +1,5 @@
 -- Returns whether a writer holds the lock, and how many leases one holder has on it. It runs after
--- holders.lua, in one script with it.
+-- left.lua, in one script with it.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after: ignored

@@ -1,7 +1,7 @@
 -- Releases the write side, whatever the owner's count, and takes the owner's mark away if it
 -- waited. Then it tells the waiters. Readers that hold the lock keep it. An owner is never used
--- again, so this may run late and any number of times. It runs after holders.lua and marks.lua, in
--- one script with them.
+-- again, so this may run late and any number of times. It runs after left.lua,
+-- holders.lua and marks.lua.
 --
 -- KEYS[1] the lock
 -- KEYS[2] the waiting readers, KEYS[3] the waiting writers, KEYS[4] all that wait. While the slot is

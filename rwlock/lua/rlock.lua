@@ -1,4 +1,4 @@
--- Grants the read side to a new owner. It runs after marks.lua, in one script with it.
+-- Grants the read side to a new owner. It runs after left.lua and marks.lua, in one script with it.
 --
 -- KEYS[1] the lock: a hash {mode, <owner>: reads, <owner>:write: writes} with an expiry
 -- KEYS[2] the last token given
@@ -57,6 +57,12 @@ end
 local lease = tonumber(ARGV[3])
 local timeout = ARGV[5] .. ARGV[2] .. ':rwlock_timeout:1'
 local lasts = redis.call('PTTL', timeout)
+if mine and lasts == -2 then
+  local _, why = left(ARGV[5], ARGV[2], 1)
+  if why then
+    return untold(why) -- its key has not come to this server yet
+  end
+end
 if mine or lasts < lease then
   lasts = math.max(lasts, lease)
   redis.call('SET', timeout, '1', 'PX', string.format('%.0f', lasts))

@@ -1,6 +1,6 @@
 -- Sets how many leases a reader has on the lock: its count, and its timeout keys 1 to count, all of
 -- which last as long as the hold. The count is absolute, so a call that is sent twice counts once.
--- It never makes a hold. It runs after holders.lua, in one script with it.
+-- It never makes a hold. It runs after left.lua, in one script with it.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after, in microseconds of the server's clock
@@ -14,7 +14,7 @@
 --         {-1, time}                                 late: nothing was done
 
 local before = tonumber(redis.call('HGET', KEYS[1], ARGV[2]) or 0)
-local lasts, why = left(ARGV[5], ARGV[2], before)
+local lasts, why = left(ARGV[5], ARGV[2], before, true)
 if not lasts then
   return untold(why)
 end

@@ -1,7 +1,8 @@
 -- Releases one reader, whatever its count, and takes its mark away if it waited. Then it tells the
 -- waiters, if nobody else holds the lock or a mark was taken away. It never shortens the lock's
 -- time to live, on which others rely. An owner is never used again, so this may run late and any
--- number of times. It runs after holders.lua and marks.lua, in one script with them.
+-- number of times. It runs after left.lua, holders.lua
+-- and marks.lua.
 --
 -- KEYS[1] the lock
 -- KEYS[2] the waiting readers, KEYS[3] the waiting writers, KEYS[4] all that wait. While the slot is

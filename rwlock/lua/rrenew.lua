@@ -1,5 +1,5 @@
 -- Renews one reader's hold: its own timeout keys, and the lock as far as they need it. It never
--- shortens a time to live. It runs after holders.lua, in one script with it.
+-- shortens a time to live. It runs after left.lua, in one script with it.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after, in microseconds of the server's clock

@@ -1,5 +1,5 @@
 -- Returns some of the holders of the lock. There may be many, and no call is to keep the server
--- busy for long. It runs after holders.lua, in one script with it.
+-- busy for long. It runs after left.lua, in one script with it.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after: ignored

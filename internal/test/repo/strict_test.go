@@ -20,7 +20,7 @@ var undeclared = map[string]struct {
 	commands int
 	why      string
 }{
-	"rwlock/lua/holders.lua":           {2, "the keys of readers that only the lock's hash names"},
+	"rwlock/lua/left.lua":              {2, "the keys of readers that only the lock's hash names"},
 	"rwlock/lua/rlock.lua":             {2, "the reader's own key"},
 	"rwlock/lua/rrecount.lua":          {4, "the reader's own keys"},
 	"rwlock/lua/rrenew.lua":            {1, "the reader's own keys"},

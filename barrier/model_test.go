@@ -93,16 +93,16 @@ func TestModel(t *testing.T) {
 				if g, known := m.parties[owner]; !known || g < 0 || m.reply[owner] == "" || rdb.ZScore(t.Context(), "p", owner).Err() != nil {
 					continue
 				}
-				a.lapse(owner)
+				a.Do("lapse " + owner)
 				m.release(owner, true)
 			}
 			if op != "lapse" {
-				if got := a.ask(time.Minute, command); got != want {
+				if got := a.Ask(time.Minute, command); got != want {
 					rt.Fatalf("%s: %q, want %q", command, got, want)
 				}
 			}
 			for g, want := range m.ends {
-				if got := a.ask(time.Minute, fmt.Sprintf("look g%d", g+1)); got != want {
+				if got := a.Ask(time.Minute, fmt.Sprintf("look g%d", g+1)); got != want {
 					rt.Fatalf("after %s a party of generation %d is told %q, want %q", command, g+1, got, want)
 				}
 			}

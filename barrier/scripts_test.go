@@ -17,20 +17,23 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
-// asker runs scripts as a server sees them, one sending at a time. The keys are r and p. It knows the
-// generations by the order in which they began: g1, g2.
+// asker plays the scripts. The keys are r and p. It knows the generations by the order in which they began: g1, g2.
 type asker struct {
-	t           testing.TB
-	rdb         *redis.Client
+	scripttest.Player
 	generations map[string]string
 }
 
 func newAsker(t testing.TB, rdb *redis.Client) *asker {
 	rdb.FlushAll(t.Context())
-	return &asker{t, rdb, map[string]string{}}
+	a := &asker{generations: map[string]string{}}
+	a.Player = scripttest.Player{T: t, RDB: rdb, Parts: a.parts, Words: a.words, Left: a.state, Set: a.set}
+	return a
 }
+
+type step scripttest.Step
 
 // show gives a generation its name.
 func (a *asker) show(number string) string {
@@ -55,19 +58,8 @@ func (a *asker) number(name string) string {
 
 const lease = 30_000
 
-// ask runs "enter <owner> <parties>" (or "... g1", of a process that knows that g1 is over), "look g1 <owner>" (or of no party), "break g1 <owner>", "release <owner>", "renew <owner> <ms>"
-// or "state", and returns its reply without the server's clock, and without times to live.
-func (a *asker) ask(left time.Duration, command string) string {
-	a.t.Helper()
-	reply, err := a.eval(left, command)
-	if err != nil {
-		for _, code := range []string{"WRONGTYPE", "OOM", "injected"} {
-			if strings.Contains(err.Error(), code) {
-				return code
-			}
-		}
-		return err.Error()
-	}
+// words returns a reply without times to live.
+func (a *asker) words(command string, reply []any) string {
 	words := []string{fmt.Sprint(reply[0])}
 	for i, v := range reply[2:] {
 		text := fmt.Sprint(v)
@@ -79,19 +71,9 @@ func (a *asker) ask(left time.Duration, command string) string {
 	return strings.Join(words, " ")
 }
 
-func (a *asker) eval(left time.Duration, command string) ([]any, error) {
-	a.t.Helper()
-	ctx := context.Background()
-	now, err := a.rdb.Time(ctx).Result()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	script, keys, args := a.parts(command)
-	args = append([]any{now.UnixMicro() + left.Microseconds()}, args...)
-	return a.rdb.Eval(ctx, script.Source(), keys, args...).Slice()
-}
-
-// parts returns the script, the keys and the arguments of a command.
+// parts returns the script, the keys and the arguments of a command: "enter <owner> <parties>" (or "... g1", of a
+// process that knows that g1 is over), "look g1 <owner>" (or of no party), "break g1 <owner>", "release <owner>",
+// "renew <owner> <ms>" or "state".
 func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 	w := append(strings.Fields(command), "", "")
 	ended := "0"
@@ -118,51 +100,27 @@ func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 // state returns how the newest generation stands, and the places that are not over.
 func (a *asker) state() string {
 	ctx := context.Background()
-	for _, key := range []string{"r", "p"} {
-		if a.rdb.PTTL(ctx, key).Val() == -1 {
-			a.t.Errorf("%s stands without an expiry", key)
-		}
-	}
-	r := a.rdb.HMGet(ctx, "r", "state", "arrived", "parties").Val()
+	scripttest.Ends(a.T, a.RDB, "r", "p")
+	r := a.RDB.HMGet(ctx, "r", "state", "arrived", "parties").Val()
 	if len(r) < 3 || r[0] == nil {
 		r = []any{"-", 0, 0}
 	}
-	now := a.rdb.Time(ctx).Val().UnixMilli()
-	members := a.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: "p", Start: "(" + strconv.FormatInt(now, 10), Stop: "+inf", ByScore: true}).Val()
+	now := a.RDB.Time(ctx).Val().UnixMilli()
+	members := a.RDB.ZRangeArgs(ctx, redis.ZRangeArgs{Key: "p", Start: "(" + strconv.FormatInt(now, 10), Stop: "+inf", ByScore: true}).Val()
 	slices.Sort(members)
 	return strings.TrimSpace(fmt.Sprintf("%v %v/%v %s", r[0], r[1], r[2], strings.Join(members, " ")))
 }
 
-// lapse makes a place over.
-func (a *asker) lapse(owner string) {
-	a.rdb.ZAddXX(context.Background(), "p", redis.Z{Score: 1, Member: owner})
-}
-
-// step is a command with its reply, what a second sending is answered, and the state after each.
-type step struct{ command, reply, again, state string }
-
-func (a *asker) play(steps []step) {
-	a.t.Helper()
-	for i, s := range steps {
-		if owner, ok := strings.CutPrefix(s.command, "lapse "); ok {
-			a.lapse(owner)
-			continue
-		}
-		for n, want := range []string{s.reply, s.again} {
-			if got := a.ask(time.Minute, s.command); got != want {
-				a.t.Errorf("step %d, %s, sending %d: %q, want %q", i, s.command, n+1, got, want)
-			}
-			if got := a.state(); got != s.state {
-				a.t.Errorf("step %d, %s, sending %d leaves %q, want %q", i, s.command, n+1, got, s.state)
-			}
-		}
+// set makes a place over by "lapse <owner>".
+func (a *asker) set(words []string) bool {
+	if words[0] != "lapse" {
+		return false
 	}
+	a.RDB.ZAddXX(context.Background(), "p", redis.Z{Score: 1, Member: words[1]})
+	return true
 }
 
-func TestScripts(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { testScripts(t, redistest.Mini(t).Client()) })
-	t.Run("real", func(t *testing.T) { testScripts(t, redistest.Server(t).Client(t)) })
-}
+func TestScripts(t *testing.T) { scripttest.OnServers(t, testScripts) }
 
 func testScripts(t *testing.T, rdb *redis.Client) {
 	for name, steps := range map[string][]step{
@@ -256,7 +214,7 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { newAsker(t, rdb).play(steps) })
+		t.Run(name, func(t *testing.T) { scripttest.Play(&newAsker(t, rdb).Player, steps) })
 	}
 }
 
@@ -268,7 +226,7 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 		rdb.Set(t.Context(), key, "x", 0)
 		for _, command := range []string{"enter a 2", "look g1", "break g1", "release a", "state", "renew a 1"} {
 			_, keys, _ := a.parts(command)
-			if got := a.ask(time.Minute, command); slices.Contains(keys, key) && got != "WRONGTYPE" {
+			if got := a.Ask(time.Minute, command); slices.Contains(keys, key) && got != "WRONGTYPE" {
 				t.Errorf("%s is foreign, %s: %q", key, command, got)
 			}
 		}
@@ -277,9 +235,9 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 		}
 	}
 	a := newAsker(t, rdb)
-	a.ask(time.Minute, "enter a 2")
+	a.Ask(time.Minute, "enter a 2")
 	for _, command := range []string{"enter b 2", "renew a 60000"} {
-		if got, left := a.ask(-time.Millisecond, command), a.state(); got != "-1" || left != "open 1/2 a" {
+		if got, left := a.Ask(-time.Millisecond, command), a.state(); got != "-1" || left != "open 1/2 a" {
 			t.Errorf("%s, late: %q, leaves %q", command, got, left)
 		}
 	}
@@ -289,16 +247,14 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 func TestGenerationsAreForgottenInOrder(t *testing.T) {
 	a := newAsker(t, redistest.Mini(t).Client())
 	for i := range 103 {
-		a.ask(time.Minute, fmt.Sprintf("enter trips%d 1", i))
-		a.ask(time.Minute, fmt.Sprintf("enter breaks%d 2", i))
-		a.ask(time.Minute, fmt.Sprintf("release breaks%d", i))
+		a.Do(fmt.Sprintf("enter trips%d 1", i), fmt.Sprintf("enter breaks%d 2", i), fmt.Sprintf("release breaks%d", i))
 	}
 	for i := range 206 {
 		want := []string{"1", "2"}[i%2]
 		if i < 6 {
 			want = "3"
 		}
-		if got := a.ask(time.Minute, fmt.Sprintf("look g%d", i+1)); got != want {
+		if got := a.Ask(time.Minute, fmt.Sprintf("look g%d", i+1)); got != want {
 			t.Errorf("generation %d: %q, want %q", i+1, got, want)
 		}
 	}
@@ -308,27 +264,26 @@ func TestGenerationsAreForgottenInOrder(t *testing.T) {
 // generation that never was here, though its number lies among theirs, has not.
 func TestAGenerationTrippedOnlyIfSomethingSaysSo(t *testing.T) {
 	a := newAsker(t, redistest.Mini(t).Client())
-	a.ask(time.Minute, "enter a 2")
-	a.ask(time.Minute, "enter b 2")
+	a.Do("enter a 2", "enter b 2")
 	first, _ := strconv.ParseInt(a.number("g1"), 10, 64)
 	for range 2 { // microseconds, by the server's clock
 		time.Sleep(time.Millisecond)
-		a.ask(time.Minute, fmt.Sprintf("enter c%d 1", len(a.generations)))
+		a.Ask(time.Minute, fmt.Sprintf("enter c%d 1", len(a.generations)))
 	}
 	a.generations[strconv.FormatInt(first+1, 10)] = "never"
 	for _, c := range []string{"look never", "look never a", "look never x", "break never", "break never a"} {
-		if got := a.ask(time.Minute, c); got != "3" {
+		if got := a.Ask(time.Minute, c); got != "3" {
 			t.Errorf("%s: %q", c, got)
 		}
 	}
 	for i := range 100 {
-		a.ask(time.Minute, fmt.Sprintf("enter d%d 1", i))
+		a.Ask(time.Minute, fmt.Sprintf("enter d%d 1", i))
 	}
 	for command, want := range map[string]string{
 		"look g1 a": "1", "look g1 b": "1", "break g1 a": "1", "enter a 2": "0 g1 1 1",
 		"look g1": "3", "look g1 x": "3", "look g1 c1": "3", "look g3": "1",
 	} {
-		if got := a.ask(time.Minute, command); got != want {
+		if got := a.Ask(time.Minute, command); got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}
@@ -340,7 +295,7 @@ func TestGenerationsGrowWhateverTheClock(t *testing.T) {
 	a := newAsker(t, redistest.Mini(t).Client())
 	a.generations["8000000000000000"] = "ahead"
 	for _, owner := range []string{"a", "b"} {
-		a.ask(time.Minute, "enter "+owner+" 1 ahead")
+		a.Ask(time.Minute, "enter "+owner+" 1 ahead")
 	}
 	for _, number := range []string{"8000000000000001", "8000000000000002"} {
 		if a.generations[number] == "" {
@@ -353,12 +308,9 @@ func TestGenerationsGrowWhateverTheClock(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
 	a := newAsker(t, rdb)
-	a.ask(time.Minute, "enter a 3")
-	a.ask(time.Minute, "enter b 3")
-	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
-	a.play([]step{
+	a.Do("enter a 3", "enter b 3")
+	scripttest.WithoutMemory(t, rdb)
+	scripttest.Play(&a.Player, []step{
 		{"enter c 3", "OOM", "OOM", "open 2/3 a b"},
 		{"renew a 60000", "1 60000", "1 60000", "open 2/3 a b"},
 		{"look g1", "0", "0", "open 2/3 a b"},
@@ -386,29 +338,20 @@ func TestFailingMidway(t *testing.T) {
 		{[]string{"enter a 2"}, "enter b 2 g1"},
 	} {
 		given := func() {
-			*a = *newAsker(t, a.rdb)
-			for _, c := range tc.before {
-				if owner, ok := strings.CutPrefix(c, "lapse "); ok {
-					a.lapse(owner)
-				} else {
-					a.ask(time.Minute, c)
-				}
-			}
+			a = newAsker(t, a.RDB)
+			a.Do(tc.before...)
 		}
 		given()
-		reply := a.ask(time.Minute, tc.command)
+		reply := a.Ask(time.Minute, tc.command)
 		lasting := func() string { return strings.TrimSpace(strings.ReplaceAll(a.state(), "left:a", "")) }
 		state := lasting()
-		for k, fired := 1, true; fired; k++ {
-			given()
-			disarm := m.FailInside(k)
-			_, err := a.eval(time.Minute, tc.command)
-			fired = disarm()
+		send := func() error { _, err := a.Eval(time.Minute, tc.command); return err }
+		for k, err := range scripttest.Failures(m, given, send) {
 			a.state() // it fails if an expiry is missing
 			if err == nil {
 				continue
 			}
-			if got, left := a.ask(time.Minute, tc.command), lasting(); got != reply || left != state {
+			if got, left := a.Ask(time.Minute, tc.command), lasting(); got != reply || left != state {
 				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",
 					tc.before, tc.command, k, err, got, left, reply, state)
 			}
@@ -423,16 +366,16 @@ func TestADeadPartyBehindManyThatHaveLeft(t *testing.T) {
 	for _, members := range []int{99, 100, 101, 1099, 1100, 1101, 2500} {
 		for command, want := range map[string]string{"look g1 a": "2", "enter b 2": "1 g2 1", "release x": "0"} {
 			a := newAsker(t, rdb)
-			a.ask(time.Minute, "enter a 2")
+			a.Ask(time.Minute, "enter a 2")
 			all := []redis.Z{{Score: 2, Member: "a"}}
 			for i := range members {
 				all = append(all, redis.Z{Score: 1, Member: fmt.Sprintf("left:%d", i)})
 			}
 			rdb.ZAdd(t.Context(), "p", all...)
-			if got := a.ask(time.Minute, command); got != want {
+			if got := a.Ask(time.Minute, command); got != want {
 				t.Errorf("behind %d, %s: %q, want %q", members, command, got, want)
 			}
-			if got := a.ask(time.Minute, "look g1"); got != "2" {
+			if got := a.Ask(time.Minute, "look g1"); got != "2" {
 				t.Errorf("behind %d, after %s: %q", members, command, got)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 func TestMain(m *testing.M) {
@@ -25,39 +26,15 @@ type asker struct {
 	rdb *redis.Client
 }
 
-// now returns the server's clock in microseconds.
-func (a asker) now() int64 {
-	a.t.Helper()
-	at, err := a.rdb.Time(context.Background()).Result()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return at.UnixMicro()
-}
-
 // ask runs a script in time, and returns its reply without the server's clock. If the reply tells a
 // generation, ask remembers it and shows it as "gen".
 func (a asker) ask(left time.Duration, s step) string {
 	a.t.Helper()
-	argv := append([]any{a.now() + left.Microseconds()}, argsOf(s)...)
-	reply, err := a.rdb.Eval(context.Background(), sources[s.script], keysOf(s.script), argv...).Slice()
-	if err != nil {
-		return code(err)
-	}
-	if s.script == "look" && reply[0] == int64(0) {
+	reply, err := scripttest.Send(a.t, a.rdb, left, sources[s.script], keysOf(s.script), argsOf(s)...)
+	if err == nil && s.script == "look" && reply[0] == int64(0) {
 		return fmt.Sprintf("0 gen %v", reply[3])
 	}
-	return fmt.Sprint(append(reply[:1:1], reply[2:]...)...)
-}
-
-// code returns the kind of error that a script answered with.
-func code(err error) string {
-	for _, code := range []string{"WRONGTYPE", "OOM", "injected"} {
-		if strings.Contains(err.Error(), code) {
-			return code
-		}
-	}
-	return err.Error()
+	return scripttest.Text(reply, err)
 }
 
 // generations returns the states of the recorded generations, oldest first, for example "zdo".
@@ -85,16 +62,6 @@ func (a asker) state() string {
 	if err != nil {
 		count = "-"
 	}
-	for _, key := range []string{"generations", "calls"} {
-		if a.rdb.PTTL(ctx, key).Val() == -1 {
-			a.t.Errorf("%s stands without an expiry", key)
-		}
-	}
+	scripttest.Ends(a.t, a.rdb, "generations", "calls")
 	return fmt.Sprintf("%s %s %v", count, a.generations(), a.rdb.HGetAll(ctx, "calls").Val())
-}
-
-// onServers runs a test on the embedded server and on a real server.
-func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
-	t.Run("miniredis", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
-	t.Run("redis", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 const tenMinutes = 600_000
@@ -71,7 +72,7 @@ func look(generation, reply, state string) step {
 }
 
 func TestScripts(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
+	scripttest.OnServers(t, func(t *testing.T, rdb *redis.Client) {
 		for _, tc := range []struct {
 			name  string
 			given []string
@@ -132,25 +133,11 @@ func TestScripts(t *testing.T) {
 		} {
 			t.Run(tc.name, func(t *testing.T) {
 				a := asker{t, rdb}
-				given(t, rdb, tc.given)
+				scripttest.Texts(tc.given...).Put(t, rdb)
 				a.play(tc.steps)
 			})
 		}
 	})
-}
-
-func given(t testing.TB, rdb *redis.Client, commands []string) {
-	t.Helper()
-	rdb.FlushAll(t.Context())
-	for _, c := range commands {
-		var args []any
-		for _, f := range strings.Fields(c) {
-			args = append(args, strings.ReplaceAll(f, "~", " "))
-		}
-		if err := rdb.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 func (a asker) play(steps []step) {
@@ -170,7 +157,7 @@ func (a asker) play(steps []step) {
 
 // A generation is known by its number until a hundred other generations have ended.
 func TestGenerationsAreForgottenInOrder(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
+	scripttest.OnServers(t, func(t *testing.T, rdb *redis.Client) {
 		a := asker{t, rdb}
 		var numbers []string
 		for i := range 103 {
@@ -196,7 +183,7 @@ func TestGenerationsAreForgottenInOrder(t *testing.T) {
 
 // Scripts that come late, or find a value that is not theirs, say so and change nothing.
 func TestScriptsThatMustDoNothing(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
+	scripttest.OnServers(t, func(t *testing.T, rdb *redis.Client) {
 		a := asker{t, rdb}
 		steps := []step{set("0 1", 2, 0, "", ""), countDown("0 1", "", ""), remove("0 1", "", ""), look("0", "", ""), {script: "count"}}
 		for _, tc := range []struct {
@@ -210,7 +197,7 @@ func TestScriptsThatMustDoNothing(t *testing.T) {
 			{[]string{"HSET l f v"}, time.Minute, steps, "WRONGTYPE"},
 			{[]string{"SET l x"}, time.Minute, steps, "WRONGTYPE"},
 		} {
-			given(t, rdb, tc.given)
+			scripttest.Texts(tc.given...).Put(t, rdb)
 			before := a.state()
 			for _, s := range tc.steps {
 				if got := a.ask(tc.left, s); got != tc.reply {
@@ -229,9 +216,7 @@ func TestOutOfMemory(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
 	a := asker{t, rdb}
 	a.play([]step{set("0 1", 2, 0, "1 0", "2 o map[0:1 1 0]")})
-	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	scripttest.WithoutMemory(t, rdb)
 	a.play([]step{
 		look("0", "0 gen -1", "2 o map[0:1 1 0]"),
 		countDown("0 2", "1 1", "1 o map[0:2 1 1]"),
@@ -260,16 +245,16 @@ func TestFailingMidway(t *testing.T) {
 		{append([]string{"SET l 1"}, open...), remove("0 2", "", "")},
 		{[]string{"SET l 1"}, look("0", "", "")},
 	} {
-		given(t, rdb, tc.given)
+		given := func() { scripttest.Texts(tc.given...).Put(t, rdb) }
+		send := func() error {
+			_, err := scripttest.Send(t, rdb, time.Minute, sources[tc.step.script], keysOf(tc.step.script), argsOf(tc.step)...)
+			return err
+		}
+		given()
 		before := a.outcome()
 		a.ask(time.Minute, tc.step)
 		after := a.outcome()
-		for k, fired := 1, true; fired; k++ {
-			given(t, rdb, tc.given)
-			disarm := m.FailInside(k)
-			_, err := rdb.Eval(context.Background(), sources[tc.step.script], keysOf(tc.step.script),
-				append([]any{int64(1) << 52}, argsOf(tc.step)...)...).Slice()
-			fired = disarm()
+		for k, err := range scripttest.Failures(m, given, send) {
 			got := a.outcome()
 			a.state() // state fails if an expiry is missing
 			want := after

@@ -14,12 +14,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
-const (
-	limit = "holdfast_limit:{l}"
-	never = "9000000000000000" // a not-after that never comes
-)
+const limit = "holdfast_limit:{l}"
 
 // run is one run of a script.
 type run struct {
@@ -66,7 +64,10 @@ func standing(now time.Time, ago, debt int, rest string) string {
 }
 
 // words returns a reply as text, without the time; a rev that is a time is "new".
-func words(reply []any) string {
+func words(reply []any, err error) string {
+	if err != nil {
+		return scripttest.Code(err)
+	}
 	var text []string
 	for i, element := range reply {
 		switch number, _ := element.(int64); {
@@ -100,13 +101,6 @@ func left(t testing.TB, rdb *redis.Client, now time.Time) string {
 		words = append(words, "untouched")
 	}
 	return fmt.Sprint(debt/1000, " ", strings.Join(words[3:], " "))
-}
-
-func onMini(t *testing.T, test func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client)) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		test(t, mini, mini.Client())
-	})
 }
 
 const (
@@ -174,29 +168,16 @@ func TestScripts(t *testing.T) {
 		{"those that wait for long", set(5, 4), 0, 3500, rest, "1 new", "5550 7 5 1000000 4 new", month + 5550, ""},
 	} {
 		t.Run(tc.run.script+"/"+tc.what, func(t *testing.T) {
-			onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 				now := time.Now()
 				if tc.given != "" {
 					rdb.Set(t.Context(), limit, standing(now, tc.ago, tc.debt, tc.given), time.Second)
 				}
-				for _, again := range []bool{false, true} { // every script is safe to run twice
-					if again && tc.again != "" {
-						tc.reply = tc.again
-					}
-					reply, err := tc.run.on(rdb, never)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if got := words(reply); got != tc.reply {
-						t.Errorf("again %v: reply %q, want %q", again, got, tc.reply)
-					}
-					if got := strings.TrimSuffix(left(t, rdb, now), " untouched"); got != tc.after {
-						t.Errorf("again %v: limit %q, want %q", again, got, tc.after)
-					}
-					if got := rdb.Do(t.Context(), "PTTL", limit).Val(); got != tc.ttl {
-						t.Errorf("again %v: PTTL %v, want %v", again, got, tc.ttl)
-					}
+				send := func() string { return words(tc.run.on(rdb, scripttest.Never)) }
+				left := func() string {
+					return fmt.Sprint(strings.TrimSuffix(left(t, rdb, now), " untouched"), " for ", rdb.Do(t.Context(), "PTTL", limit).Val())
 				}
+				scripttest.Twice(t, tc.what, tc.reply, tc.again, fmt.Sprint(tc.after, " for ", tc.ttl), send, left)
 			})
 		})
 	}
@@ -204,13 +185,9 @@ func TestScripts(t *testing.T) {
 
 // What comes late, or finds another type of value, does nothing.
 func TestScriptsThatChangeNothing(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		check := func(r run, notAfter, want string) {
-			before := mini.Snapshot()
-			reply, err := r.on(rdb, notAfter)
-			if got := fmt.Sprint(reply, err); !strings.Contains(got, want) || mini.Snapshot() != before {
-				t.Errorf("%s: %s, after it\n%s\nwas\n%s", r.script, got, mini.Snapshot(), before)
-			}
+			scripttest.Unchanged(t, mini, r.script, want, func() ([]any, error) { return r.on(rdb, notAfter) })
 		}
 		for _, value := range []string{"", standing(time.Now(), 0, 300, rest+three), "17", "x"} {
 			if rdb.FlushAll(t.Context()); value != "" {
@@ -220,27 +197,27 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 			check(set(20, 9), "1", "[-1 ")
 			if len(value) == 1 || len(value) == 2 {
 				for _, r := range []run{take("x", 1, 0), take("x", 0, 0), giveBack("c", 1, 0), set(20, 9)} {
-					check(r, never, "WRONGTYPE")
+					check(r, scripttest.Never, "WRONGTYPE")
 				}
 			}
 		}
 		rdb.FlushAll(t.Context())
 		rdb.HSet(t.Context(), limit, "f", "v")
 		for _, r := range []run{take("x", 1, 0), giveBack("c", 1, 0), set(20, 9)} {
-			check(r, never, "WRONGTYPE")
+			check(r, scripttest.Never, "WRONGTYPE")
 		}
 	})
 }
 
 // Whichever command of a script fails, the limit is as it was: it has one write.
 func TestFailingMidway(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for _, r := range []run{take("x", 1, 0), giveBack("c", 1, 0), set(20, 9)} {
 			for k, fired := 1, true; fired; k++ {
 				rdb.Set(t.Context(), limit, standing(time.Now(), 0, 300, rest+three), time.Second)
 				before := mini.Snapshot()
 				disarm := mini.FailInside(k)
-				_, err := r.on(rdb, never)
+				_, err := r.on(rdb, scripttest.Never)
 				fired = disarm()
 				switch changed := mini.Snapshot() != before; {
 				case fired && err == nil && r.script != "set", fired && err != nil && changed:
@@ -255,10 +232,10 @@ func TestFailingMidway(t *testing.T) {
 
 // A third of a microsecond is not lost, however often it is added, and however long the debt is.
 func TestFractionsAddUp(t *testing.T) {
-	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		for i := range 300 { // at 7 a day
 			r := run{"take", []any{fmt.Sprint("y", i), 1, 1, 1 << 50, "7 86400000000 5 0", 86400e6 / 7, 5 * 86400e6 / 7}}
-			if _, err := r.on(rdb, never); err != nil {
+			if _, err := r.on(rdb, scripttest.Never); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -268,7 +245,7 @@ func TestFractionsAddUp(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		for i := range 3000 { // at 3 in 100 µs
 			r := run{"take", []any{fmt.Sprint("x", i), 1, 1, 1 << 40, "3 100 5 0", 100.0 / 3, 500.0 / 3}}
-			if _, err := r.on(rdb, never); err != nil {
+			if _, err := r.on(rdb, scripttest.Never); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 const (
@@ -24,7 +25,6 @@ const (
 
 	record = "holdfast_once:{n:k}"
 	token  = "holdfast_once_token:{n:k}"
-	never  = "9000000000000000" // a not-after that never comes
 )
 
 // run is one run of a script.
@@ -67,37 +67,20 @@ func (r run) on(rdb *redis.Client, notAfter string) ([]any, error) {
 
 // The states of a record, as commands.
 var (
-	absent     = [][]any{}
-	mine       = [][]any{{"HSET", record, me, 1, "token", 77}, {"PEXPIRE", record, 9000}, {"SET", token, 77, "PX", 60000}}
+	absent     = scripttest.State{}
+	mine       = scripttest.State{{"HSET", record, me, 1, "token", 77}, {"PEXPIRE", record, 9000}, {"SET", token, 77, "PX", 60000}}
 	minePaid   = append(slices.Clone(mine), []any{"HSET", record, "payload", "p"})
-	others     = [][]any{{"HSET", record, other, 1, "token", 88, "payload", "q"}, {"PEXPIRE", record, 9000}}
-	anew       = [][]any{{"HSET", record, me, 1, "token", 99}, {"PEXPIRE", record, 9000}} // by a late request
-	complete1  = [][]any{{"HSET", record, "by", me, "token", 77, "payload", "p", "result", "old"}, {"PEXPIRE", record, 9000}}
-	otherDone  = [][]any{{"HSET", record, "by", other, "token", 88, "result", "theirs"}, {"PEXPIRE", record, 9000}}
-	broken     = [][]any{{"HSET", record, "by", me, "token", 77, "error", "bad"}, {"PEXPIRE", record, 9000}}
-	halfway    = [][]any{{"HSET", record, "by", me, me, 1, "token", 77, "result", "r"}, {"PEXPIRE", record, 9000}}
-	endless    = [][]any{{"HSET", record, other, 1, "token", 88}}
-	foreign    = [][]any{{"SADD", record, "x"}}
-	ticked     = [][]any{{"SET", record, me, "PX", 9000}}
-	othersTick = [][]any{{"SET", record, other, "PX", 9000}}
+	others     = scripttest.State{{"HSET", record, other, 1, "token", 88, "payload", "q"}, {"PEXPIRE", record, 9000}}
+	anew       = scripttest.State{{"HSET", record, me, 1, "token", 99}, {"PEXPIRE", record, 9000}} // by a late request
+	complete1  = scripttest.State{{"HSET", record, "by", me, "token", 77, "payload", "p", "result", "old"}, {"PEXPIRE", record, 9000}}
+	otherDone  = scripttest.State{{"HSET", record, "by", other, "token", 88, "result", "theirs"}, {"PEXPIRE", record, 9000}}
+	broken     = scripttest.State{{"HSET", record, "by", me, "token", 77, "error", "bad"}, {"PEXPIRE", record, 9000}}
+	halfway    = scripttest.State{{"HSET", record, "by", me, me, 1, "token", 77, "result", "r"}, {"PEXPIRE", record, 9000}}
+	endless    = scripttest.State{{"HSET", record, other, 1, "token", 88}}
+	foreign    = scripttest.State{{"SADD", record, "x"}}
+	ticked     = scripttest.State{{"SET", record, me, "PX", 9000}}
+	othersTick = scripttest.State{{"SET", record, other, "PX", 9000}}
 )
-
-func onMini(t *testing.T, test func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client)) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		test(t, mini, mini.Client())
-	})
-}
-
-func given(t testing.TB, rdb *redis.Client, state [][]any) {
-	t.Helper()
-	rdb.FlushAll(context.Background())
-	for _, command := range state {
-		if err := rdb.Do(context.Background(), command...).Err(); err != nil {
-			t.Fatalf("%v: %v", command, err)
-		}
-	}
-}
 
 // fields returns the record as text, without a token that is a time.
 func fields(t testing.TB, rdb *redis.Client) string {
@@ -118,7 +101,10 @@ func fields(t testing.TB, rdb *redis.Client) string {
 }
 
 // words returns a reply as text, without the time and without a token that is a time.
-func words(reply []any) string {
+func words(reply []any, err error) string {
+	if err != nil {
+		return scripttest.Code(err)
+	}
 	text := fmt.Sprint(reply[0])
 	for _, element := range reply[2:] {
 		if number, ok := element.(int64); ok && number > 1_000_000_000 {
@@ -135,7 +121,7 @@ func TestScripts(t *testing.T) {
 	for _, tc := range []struct {
 		what  string
 		run   run
-		state [][]any
+		state scripttest.State
 		reply string
 		after string // the record: "", same, or its fields
 		ttl   int64  // of the record
@@ -186,29 +172,14 @@ func TestScripts(t *testing.T) {
 		{"another's", untake, othersTick, "0", same, 9000, ""},
 	} {
 		t.Run(tc.run.script+"/"+tc.what, func(t *testing.T) {
-			onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
-				given(t, rdb, tc.state)
+			scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+				tc.state.Put(t, rdb)
 				if tc.after == same {
 					tc.after = fields(t, rdb)
 				}
-				for _, again := range []bool{false, true} { // every script is safe to run twice
-					if again && tc.again != "" {
-						tc.reply = tc.again
-					}
-					reply, err := tc.run.on(rdb, never)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if got := words(reply); got != tc.reply {
-						t.Errorf("again %v: reply %q, want %q", again, got, tc.reply)
-					}
-					if got := fields(t, rdb); got != tc.after {
-						t.Errorf("again %v: record %q, want %q", again, got, tc.after)
-					}
-					if got := rdb.Do(t.Context(), "PTTL", record).Val(); got != tc.ttl {
-						t.Errorf("again %v: PTTL %v, want %v", again, got, tc.ttl)
-					}
-				}
+				send := func() string { return words(tc.run.on(rdb, scripttest.Never)) }
+				left := func() string { return fmt.Sprint(fields(t, rdb), " for ", rdb.Do(t.Context(), "PTTL", record).Val()) }
+				scripttest.Twice(t, tc.what, tc.reply, tc.again, fmt.Sprint(tc.after, " for ", tc.ttl), send, left)
 			})
 		})
 	}
@@ -216,23 +187,19 @@ func TestScripts(t *testing.T) {
 
 // What comes late, or finds another type of value, does nothing.
 func TestScriptsThatChangeNothing(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		check := func(r run, notAfter, want string) {
-			before := mini.Snapshot()
-			reply, err := r.on(rdb, notAfter)
-			if got := fmt.Sprint(reply, err); !strings.Contains(got, want) || mini.Snapshot() != before {
-				t.Errorf("%s: %s, after it\n%s\nwas\n%s", r.script, got, mini.Snapshot(), before)
-			}
+			scripttest.Unchanged(t, mini, r.script, want, func() ([]any, error) { return r.on(rdb, notAfter) })
 		}
 		for _, r := range []run{ask(""), ask("p"), forget, take} {
-			for _, state := range [][][]any{absent, mine, others, complete1, foreign} {
-				given(t, rdb, state)
+			for _, state := range []scripttest.State{absent, mine, others, complete1, foreign} {
+				state.Put(t, rdb)
 				check(r, "1", "[-1 ")
 			}
 		}
 		for _, r := range everyRun {
-			given(t, rdb, foreign)
-			check(r, never, "WRONGTYPE")
+			foreign.Put(t, rdb)
+			check(r, scripttest.Never, "WRONGTYPE")
 		}
 	})
 }
@@ -240,28 +207,21 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 // Any command of a script may fail. Afterwards no key is without an expiry, and a second run of the
 // script leaves everything as it should be.
 func TestScriptsThatFailMidway(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for _, r := range everyRun {
-			for i, state := range [][][]any{absent, mine, minePaid, others, anew, complete1, otherDone, broken, halfway} {
+			for i, state := range []scripttest.State{absent, mine, minePaid, others, anew, complete1, otherDone, broken, halfway} {
 				if strings.HasSuffix(r.script, "tick") {
-					state = [][][]any{absent, ticked, othersTick}[i%3]
+					state = []scripttest.State{absent, ticked, othersTick}[i%3]
 				}
-				given(t, rdb, state)
-				if _, err := r.on(rdb, never); err != nil {
+				state.Put(t, rdb)
+				if _, err := r.on(rdb, scripttest.Never); err != nil {
 					t.Fatal(err)
 				}
 				want, life := fields(t, rdb), rdb.PTTL(t.Context(), record).Val()
-				for k, fired := 1, true; fired; k++ {
-					given(t, rdb, state)
-					disarm := mini.FailInside(k)
-					_, _ = r.on(rdb, never)
-					fired = disarm()
-					for _, key := range []string{record, token} {
-						if rdb.PTTL(t.Context(), key).Val() == -1 {
-							t.Errorf("%s of state %d, command %d fails: %s is left without an expiry", r.script, i, k, key)
-						}
-					}
-					if _, err := r.on(rdb, never); err != nil {
+				send := func() error { _, err := r.on(rdb, scripttest.Never); return err }
+				for k := range scripttest.Failures(mini, func() { state.Put(t, rdb) }, send) {
+					scripttest.Ends(t, rdb, record, token)
+					if _, err := r.on(rdb, scripttest.Never); err != nil {
 						t.Fatal(err)
 					}
 					if got, left := fields(t, rdb), rdb.PTTL(t.Context(), record).Val(); got != want || left != life {
@@ -280,7 +240,7 @@ func TestScriptsWithoutMemory(t *testing.T) {
 	for _, tc := range []struct {
 		what  string
 		run   run
-		state [][]any
+		state scripttest.State
 		reply string // its end
 	}{
 		{"ask", ask(""), absent, "OOM"},
@@ -292,16 +252,10 @@ func TestScriptsWithoutMemory(t *testing.T) {
 		{"tick", take, absent, "OOM"},
 		{"untick", untake, ticked, "1"},
 	} {
-		given(t, rdb, tc.state)
-		admin.ConfigSet(t.Context(), "maxmemory", "1")
-		reply, err := tc.run.on(rdb, never)
+		tc.state.Put(t, rdb)
+		scripttest.WithoutMemory(t, admin)
+		got := words(tc.run.on(rdb, scripttest.Never))
 		admin.ConfigSet(t.Context(), "maxmemory", "0")
-		got := fmt.Sprint(err)
-		if err == nil {
-			got = words(reply)
-		} else if strings.Contains(got, "OOM") {
-			got = "OOM"
-		}
 		if !strings.HasSuffix(got, tc.reply) {
 			t.Errorf("%s: %q, want %q", tc.what, got, tc.reply)
 		}
@@ -311,11 +265,11 @@ func TestScriptsWithoutMemory(t *testing.T) {
 // The token of a key grows from work to work: after work that was given up, after a result that was
 // kept long or short, and after one that was forgotten, though the server's clock is set back.
 func TestTokensOfAKeyGrow(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		last := int64(0)
 		does := func(r run) []any {
 			t.Helper()
-			reply, err := r.on(rdb, never)
+			reply, err := r.on(rdb, scripttest.Never)
 			if err != nil || reply[0] != int64(1) {
 				t.Fatalf("%s: %v, %v", r.script, reply, err)
 			}
@@ -357,7 +311,7 @@ func TestTokensOfAKeyGrow(t *testing.T) {
 
 // The message has the result if that is small, and only the token otherwise.
 func TestTheMessageOfAResult(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		sub := rdb.Subscribe(t.Context(), "c")
 		defer sub.Close()
 		if _, err := sub.Receive(t.Context()); err != nil {
@@ -365,7 +319,7 @@ func TestTheMessageOfAResult(t *testing.T) {
 		}
 		for _, tc := range []struct {
 			run   run
-			state [][]any
+			state scripttest.State
 			want  string
 		}{
 			{complete("result", "a b\r\n\x00"), mine, "77 result a b\r\n\x00"},
@@ -376,8 +330,8 @@ func TestTheMessageOfAResult(t *testing.T) {
 			{complete("result", "r"), anew, "0"},
 			{release, mine, "0"},
 		} {
-			given(t, rdb, tc.state)
-			if _, err := tc.run.on(rdb, never); err != nil {
+			tc.state.Put(t, rdb)
+			if _, err := tc.run.on(rdb, scripttest.Never); err != nil {
 				t.Fatal(err)
 			}
 			m, err := sub.ReceiveMessage(t.Context())

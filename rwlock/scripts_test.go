@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 const (
-	never = "9000000000000000" // a not-after that never comes
 	me    = "11111111-1111-1111-1111-111111111111:1"
 	other = "22222222-2222-2222-2222-222222222222:2"
 )
@@ -81,7 +81,7 @@ func (s script) run(t testing.TB, rdb redis.UniversalClient, notAfter string) ([
 const later = 946688400000
 
 // commands make a state of the lock.
-type commands [][]any
+type commands = scripttest.State
 
 var (
 	absent      = commands{}
@@ -113,24 +113,6 @@ func endless(state commands) commands {
 }
 
 func key(owner string, i int) string { return fmt.Sprintf("%s%s:rwlock_timeout:%d", prefix, owner, i) }
-
-func (c commands) make(t testing.TB, rdb redis.UniversalClient) {
-	t.Helper()
-	rdb.FlushAll(context.Background())
-	for _, command := range c {
-		if err := rdb.Do(context.Background(), command...).Err(); err != nil {
-			t.Fatalf("%v: %v", command, err)
-		}
-	}
-}
-
-func onMini(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client)) {
-	t.Helper()
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		f(t, mini, mini.Client())
-	})
-}
 
 // same means that a call changes nothing.
 const same = "same"
@@ -213,49 +195,32 @@ func TestScripts(t *testing.T) {
 		{"a plain lock's", stateRun, plain, "1 0", same, 5000},
 	} {
 		t.Run(tc.script.name+"/"+tc.what, func(t *testing.T) {
-			onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
-				tc.state.make(t, rdb)
+			scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+				tc.state.Put(t, rdb)
 				before := fields(t, rdb)
-				for _, again := range []bool{false, true} { // every script is safe to run twice
-					if again && tc.what == "mine, cut by another" {
-						tc.reply = "1 20000" // no longer
-					}
-					reply, err := tc.script.run(t, rdb, never)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if again && strings.HasSuffix(tc.script.name, "release") {
-						tc.reply = "0"
-					}
-					if got := words(tc.script, reply); got != tc.reply {
-						t.Errorf("again %v: reply %q, want %q", again, got, tc.reply)
-					}
-					want := tc.fields
-					if want == same {
-						want = before
-					}
-					if got := fields(t, rdb); got != sorted(want) {
-						t.Errorf("again %v: fields %q, want %q", again, got, want)
-					}
-					if got := rdb.Do(t.Context(), "PTTL", name).Val(); got != tc.ttl {
-						t.Errorf("again %v: PTTL %v, want %v", again, got, tc.ttl)
-					}
+				again := ""
+				switch {
+				case tc.what == "mine, cut by another":
+					again = "1 20000" // no longer
+				case strings.HasSuffix(tc.script.name, "release"):
+					again = "0"
 				}
+				want := tc.fields
+				if want == same {
+					want = before
+				}
+				send := func() string {
+					reply, err := tc.script.run(t, rdb, scripttest.Never)
+					if err == nil && strings.HasSuffix(tc.script.name, "lock") && len(reply) > 3 {
+						reply = reply[:3] // no token
+					}
+					return scripttest.Text(reply, err)
+				}
+				left := func() string { return fmt.Sprint(fields(t, rdb), " for ", rdb.Do(t.Context(), "PTTL", name).Val()) }
+				scripttest.Twice(t, tc.what, tc.reply, again, fmt.Sprint(sorted(want), " for ", tc.ttl), send, left)
 			})
 		})
 	}
-}
-
-// words returns a reply as text, without the time and without the token.
-func words(s script, reply []any) string {
-	if (s.name == "lock" || s.name == "rlock") && len(reply) > 3 {
-		reply = reply[:3]
-	}
-	text := fmt.Sprint(reply[0])
-	for _, element := range reply[2:] {
-		text += fmt.Sprint(" ", element)
-	}
-	return text
 }
 
 func fields(t testing.TB, rdb redis.UniversalClient) string {
@@ -270,17 +235,14 @@ func fields(t testing.TB, rdb redis.UniversalClient) string {
 	return sorted(strings.Join(all, " "))
 }
 
-// changeNothing runs scripts in each state. Each must do nothing, and answer as it should.
-func changeNothing(t *testing.T, scripts []script, states []commands, notAfter string, answers func([]any, error) bool) {
+// changeNothing runs scripts in each state. Each must do nothing, and answer so.
+func changeNothing(t *testing.T, scripts []script, states []commands, notAfter, answer string) {
 	t.Helper()
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for _, s := range scripts {
 			for _, state := range states {
-				state.make(t, rdb)
-				before := mini.Snapshot()
-				if reply, err := s.run(t, rdb, notAfter); !answers(reply, err) || mini.Snapshot() != before {
-					t.Errorf("%s: %v, %v, after it\n%s\nwas\n%s", s.name, reply, err, mini.Snapshot(), before)
-				}
+				state.Put(t, rdb)
+				scripttest.Unchanged(t, mini, s.name, answer, func() ([]any, error) { return s.run(t, rdb, notAfter) })
 			}
 		}
 	})
@@ -288,34 +250,29 @@ func changeNothing(t *testing.T, scripts []script, states []commands, notAfter s
 
 func TestScriptsThatComeLate(t *testing.T) {
 	changeNothing(t, []script{lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun},
-		[]commands{absent, myWrite, myRead, othersWrite, othersRead, marked, foreign}, "1",
-		func(reply []any, err error) bool { return err == nil && reply[0] == int64(-1) })
+		[]commands{absent, myWrite, myRead, othersWrite, othersRead, marked, foreign}, "1", "[-1 ")
 }
 
 func TestScriptsOnAnotherTypeOfValue(t *testing.T) {
-	changeNothing(t, everyScript, []commands{foreign}, never,
-		func(_ []any, err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") })
+	changeNothing(t, everyScript, []commands{foreign}, scripttest.Never, "WRONGTYPE")
 }
 
 // Any command of a script may fail. Afterwards no key is without an expiry, no reader is without
 // its timeout key, and a second run of the script leaves everything as it should be.
 func TestScriptsThatFailMidway(t *testing.T) {
 	waited := append(append(commands{}, othersRead...), commands{{"ZADD", writers, 1, me}, {"ZADD", waiting, later, me}, {"PEXPIRE", writers, 3000}, {"PEXPIRE", waiting, 3000}}...)
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for _, s := range everyScript {
 			for i, state := range []commands{absent, myWrite, myRead, othersWrite, othersRead, both, beside, mineTwo, zombies, marked, waited} {
-				state.make(t, rdb)
-				if _, err := s.run(t, rdb, never); err != nil {
+				state.Put(t, rdb)
+				if _, err := s.run(t, rdb, scripttest.Never); err != nil {
 					t.Fatal(err)
 				}
 				want := fields(t, rdb)
-				for k, fired := 1, true; fired; k++ {
-					state.make(t, rdb)
-					disarm := mini.FailInside(k)
-					_, err := s.run(t, rdb, never)
-					fired = disarm()
+				send := func() error { _, err := s.run(t, rdb, scripttest.Never); return err }
+				for k, err := range scripttest.Failures(mini, func() { state.Put(t, rdb) }, send) {
 					sound(t, rdb, fmt.Sprintf("%s in state %d, command %d failed (%v)", s.name, i, k, err))
-					if _, err := s.run(t, rdb, never); err != nil {
+					if _, err := s.run(t, rdb, scripttest.Never); err != nil {
 						t.Fatal(err)
 					}
 					if strings.HasSuffix(s.name, "release") {
@@ -333,11 +290,7 @@ func TestScriptsThatFailMidway(t *testing.T) {
 // sound fails the test if a key has no expiry, or if a mark counts for ever.
 func sound(t *testing.T, rdb redis.UniversalClient, what string) {
 	t.Helper()
-	for _, key := range rdb.Keys(t.Context(), "*").Val() {
-		if rdb.PTTL(t.Context(), key).Val() == -1 {
-			t.Errorf("%s: %s has no expiry", what, key)
-		}
-	}
+	scripttest.Ends(t, rdb)
 	for _, side := range []string{readers, writers} {
 		for _, owner := range rdb.ZRange(t.Context(), side, 0, -1).Val() {
 			if rdb.ZScore(t.Context(), waiting, owner).Err() != nil {
@@ -350,15 +303,15 @@ func sound(t *testing.T, rdb redis.UniversalClient, what string) {
 // A request may be long on its way. It must not make its owner younger than the owner's own mark,
 // because the other owners wait for that mark.
 func TestAMarkThatStandsDecides(t *testing.T) {
-	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		ms := time.Now().UnixMilli()
 		for _, s := range []script{lockRun, rlockRun} {
 			mine := map[string]string{"lock": writers, "rlock": readers}[s.name]
 			commands{
 				{"ZADD", mine, ms - 5000, me}, {"ZADD", writers, ms - 4000, other},
 				{"ZADD", waiting, later, me, later, other},
-			}.make(t, rdb)
-			if reply, err := s.run(t, rdb, never); err != nil || reply[0] != int64(1) {
+			}.Put(t, rdb)
+			if reply, err := s.run(t, rdb, scripttest.Never); err != nil || reply[0] != int64(1) {
 				t.Errorf("%s: %v, %v", s.name, reply, err)
 			}
 		}
@@ -368,11 +321,11 @@ func TestAMarkThatStandsDecides(t *testing.T) {
 // A release tells the waiters as its last and least important step. If this step fails, the lock is
 // free all the same.
 func TestAReleaseThatCannotTellReleases(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for s, state := range map[*script]commands{&releaseRun: myWrite, &rreleaseRun: myRead} {
-			state.make(t, rdb)
+			state.Put(t, rdb)
 			disarm := mini.FailCommand("PUBLISH", 1)
-			reply, err := s.run(t, rdb, never)
+			reply, err := s.run(t, rdb, scripttest.Never)
 			if !disarm() {
 				t.Errorf("%s: nothing was told", s.name)
 			}
@@ -389,11 +342,11 @@ func TestAReleaseThatCannotTellReleases(t *testing.T) {
 // A waiter that asks for the first time may then stand behind other waiters of its process, and
 // cannot ask again. So its first request leaves no mark: nobody may wait for this waiter.
 func TestAFirstRequestLeavesNoMark(t *testing.T) {
-	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		rdb.HSet(t.Context(), name, "mode", "write", other+":write", 1)
 		for _, s := range []script{lockRun, rlockRun} {
 			s.args = append(s.args[:len(s.args)-1:len(s.args)-1], 0)
-			if reply, err := s.run(t, rdb, never); err != nil || reply[0] != int64(0) {
+			if reply, err := s.run(t, rdb, scripttest.Never); err != nil || reply[0] != int64(0) {
 				t.Errorf("%s beside a writer: %v, %v", s.name, reply, err)
 			}
 			if n := rdb.Exists(t.Context(), readers, writers, waiting).Val(); n != 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 func TestMain(m *testing.M) {
@@ -22,16 +23,6 @@ type asker struct {
 	rdb redis.UniversalClient
 }
 
-// now returns the server's clock in microseconds.
-func (a asker) now() int64 {
-	a.t.Helper()
-	at, err := a.rdb.Time(context.Background()).Result()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return at.UnixMicro()
-}
-
 // ask runs a script in time, and returns its reply without the server's clock.
 func (a asker) ask(source string, keys []string, args ...any) string {
 	a.t.Helper()
@@ -41,25 +32,7 @@ func (a asker) ask(source string, keys []string, args ...any) string {
 // askBy is ask with a not-after.
 func (a asker) askBy(left time.Duration, source string, keys []string, args ...any) string {
 	a.t.Helper()
-	argv := append([]any{a.now() + left.Microseconds()}, args...)
-	reply, err := a.rdb.Eval(context.Background(), source, keys, argv...).Slice()
-	if err != nil {
-		return code(err)
-	}
-	if len(reply) < 2 {
-		a.t.Fatalf("a reply without the time: %v", reply)
-	}
-	return fmt.Sprint(append(reply[:1:1], reply[2:]...)...)
-}
-
-// code returns the kind of error that a script answered with.
-func code(err error) string {
-	for _, code := range []string{"WRONGTYPE", "NOPERMITS", "OOM", "injected", "NOPERM", "can't run this command"} {
-		if strings.Contains(err.Error(), code) {
-			return code
-		}
-	}
-	return err.Error()
+	return scripttest.Text(scripttest.Send(a.t, a.rdb, left, source, keys, args...))
 }
 
 // state returns what is at the keys, with expiries rounded to seconds.
@@ -91,10 +64,4 @@ func (a asker) state(keys ...string) string {
 		all = append(all, key+"="+what)
 	}
 	return strings.Join(all, " | ")
-}
-
-// onServers runs a test on the embedded server and on a real server.
-func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
-	t.Run("miniredis", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
-	t.Run("redis", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })
 }

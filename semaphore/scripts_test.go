@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 const tenMinutes = 600_000
@@ -71,7 +72,7 @@ func argsOf(s step) []any {
 }
 
 func TestCountingScripts(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
+	scripttest.OnServers(t, func(t *testing.T, rdb *redis.Client) {
 		for _, tc := range []struct {
 			name  string
 			given []string // commands
@@ -165,26 +166,11 @@ func TestCountingScripts(t *testing.T) {
 		} {
 			t.Run(tc.name, func(t *testing.T) {
 				a := asker{t, rdb}
-				given(t, rdb, tc.given)
+				scripttest.Texts(tc.given...).Put(t, rdb)
 				a.play(tc.steps)
 			})
 		}
 	})
-}
-
-// given makes the state in which a test begins.
-func given(t testing.TB, rdb *redis.Client, commands []string) {
-	t.Helper()
-	rdb.FlushAll(t.Context())
-	for _, c := range commands {
-		var args []any
-		for _, f := range strings.Fields(c) {
-			args = append(args, f)
-		}
-		if err := rdb.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 func (a asker) play(steps []step) {
@@ -212,7 +198,7 @@ var callsOfEach = map[string]step{
 
 // Scripts that come late, or find a value that is not theirs, say so and change nothing.
 func TestScriptsThatMustDoNothing(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
+	scripttest.OnServers(t, func(t *testing.T, rdb *redis.Client) {
 		for _, tc := range []struct {
 			given   []string
 			left    time.Duration // until the not-after
@@ -225,7 +211,7 @@ func TestScriptsThatMustDoNothing(t *testing.T) {
 			{[]string{"SET s 3", "SET taken x"}, time.Minute, "lease renew release update look state set", "WRONGTYPE"},
 		} {
 			a := asker{t, rdb}
-			given(t, rdb, tc.given)
+			scripttest.Texts(tc.given...).Put(t, rdb)
 			before := a.state(known...)
 			for _, script := range strings.Fields(tc.scripts) {
 				if got := a.askBy(tc.left, sources[script], keysOf(script), argsOf(callsOfEach[script])...); got != tc.reply {
@@ -241,12 +227,12 @@ func TestScriptsThatMustDoNothing(t *testing.T) {
 
 // in returns the server's clock plus d in ms, to within a minute.
 func (a asker) in(d time.Duration) string {
-	return fmt.Sprint((a.now() + d.Microseconds()) / 1000)
+	return fmt.Sprint((scripttest.Now(a.t, a.rdb) + d.Microseconds()) / 1000)
 }
 
 func TestLeasingScripts(t *testing.T) {
 	const never = "922337203685477"
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
+	scripttest.OnServers(t, func(t *testing.T, rdb *redis.Client) {
 		a := asker{t, rdb}
 		soon, past := a.in(time.Hour), a.in(-time.Hour)
 		for _, tc := range []struct {
@@ -321,7 +307,7 @@ func TestLeasingScripts(t *testing.T) {
 		} {
 			t.Run(tc.name, func(t *testing.T) {
 				a := asker{t, rdb}
-				given(t, rdb, tc.given)
+				scripttest.Texts(tc.given...).Put(t, rdb)
 				a.play(tc.steps)
 			})
 		}
@@ -333,10 +319,8 @@ func TestLeasingScripts(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
 	a := asker{t, rdb}
-	given(t, rdb, []string{"SET s 3", "ZADD taken " + a.in(time.Hour) + " a"})
-	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	scripttest.Texts("SET s 3", "ZADD taken "+a.in(time.Hour)+" a").Put(t, rdb)
+	scripttest.WithoutMemory(t, rdb)
 	a.play([]step{
 		{"take", "0 1", []any{1}, "OOM", "s=3 | taken=[a]"},
 		{"set", "0 2", []any{9, 0, "PUBLISH", "c"}, "OOM", "s=3 | taken=[a]"},
@@ -374,35 +358,28 @@ func TestFailingMidway(t *testing.T) {
 		{[]string{"SET s 1", "ZADD taken 99999999999999 a 99999999999999 b"}, step{script: "release", args: []any{"PUBLISH", "c", "a", "b"}}},
 		{[]string{"SET s 1", "ZADD taken " + a.in(time.Minute) + " a"}, step{script: "renew", args: []any{600_000, "a"}}},
 	} {
-		prepare := func() {
-			given(t, rdb, tc.given)
-			if track, err := rdb.HGet(t.Context(), "calls", "0").Result(); err == nil {
-				rdb.HSet(t.Context(), "calls", "0", strings.ReplaceAll(track, "~", " "))
-			}
+		given := func() { scripttest.Texts(tc.given...).Put(t, rdb) }
+		script, args := tc.step.script, argsOf(tc.step)
+		send := func() error {
+			_, err := scripttest.Send(t, rdb, time.Minute, sources[script], keysOf(script), args...)
+			return err
 		}
-		prepare()
+		given()
 		before := a.sum()
-		want := a.ask(sources[tc.step.script], keysOf(tc.step.script), argsOf(tc.step)...)
+		want := a.ask(sources[script], keysOf(script), args...)
 		after := a.sum()
-		for k, fired := 1, true; fired; k++ {
-			prepare()
-			disarm := m.FailInside(k)
-			reply, err := rdb.Eval(context.Background(), sources[tc.step.script], keysOf(tc.step.script),
-				append([]any{int64(1) << 52}, argsOf(tc.step)...)...).Slice()
-			fired = disarm()
+		for k, err := range scripttest.Failures(m, given, send) {
 			got := a.sum()
 			switch {
 			case err != nil && got != before:
-				t.Errorf("%v, then %s: command %d fails (%v) and leaves %q, want %q", tc.given, tc.step.script, k, err, got, before)
+				t.Errorf("%v, then %s: command %d fails (%v) and leaves %q, want %q", tc.given, script, k, err, got, before)
 			case err == nil && got != after:
-				t.Errorf("%v, then %s: command %d fails unnoticed (%v) and leaves %q, want %q", tc.given, tc.step.script, k, reply, got, after)
+				t.Errorf("%v, then %s: command %d fails unnoticed and leaves %q, want %q", tc.given, script, k, got, after)
 			}
-			if ttl := rdb.PTTL(t.Context(), "calls").Val(); ttl == -1 {
-				t.Errorf("%v, then %s: command %d fails and the ledger stands without an expiry", tc.given, tc.step.script, k)
-			}
+			scripttest.Ends(t, rdb, "calls")
 		}
 		if strings.HasPrefix(want, "ERR") {
-			t.Errorf("%s: %s", tc.step.script, want)
+			t.Errorf("%s: %s", script, want)
 		}
 	}
 }

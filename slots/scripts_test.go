@@ -16,38 +16,29 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
-// asker runs scripts as a server sees them, one sending at a time. The keys are n, t, w and a.
+// asker plays the scripts. The keys are n, t, w and a.
 type asker struct {
-	t     testing.TB
-	rdb   *redis.Client
+	scripttest.Player
 	token int64 // the last one
 }
 
 func newAsker(t testing.TB, rdb *redis.Client) *asker {
 	rdb.FlushAll(t.Context())
-	return &asker{t: t, rdb: rdb}
+	a := &asker{}
+	a.Player = scripttest.Player{T: t, RDB: rdb, Parts: parts, Words: a.words, Left: a.state, Set: a.set}
+	return a
 }
+
+type step scripttest.Step
 
 const length = 30_000
 
-// ask runs a command, and returns its reply without the server's clock and the token, times to live in
-// seconds. The commands are
-//
-//	acquire <owner> [of=3] [prefer=-1] [quarantine=0] [waited=-1] [marks=0]
-//	renew <owner> <ms>, release <owner>, lose <owner>, free <number> <owner>, look <number>
-func (a *asker) ask(left time.Duration, command string) string {
-	a.t.Helper()
-	reply, err := a.eval(left, command)
-	if err != nil {
-		for _, code := range []string{"WRONGTYPE", "OOM", "injected"} {
-			if strings.Contains(err.Error(), code) {
-				return code
-			}
-		}
-		return err.Error()
-	}
+// words returns a reply without the token, times to live in seconds.
+func (a *asker) words(command string, reply []any) string {
+	a.T.Helper()
 	words := []string{fmt.Sprint(reply[0])}
 	for i, v := range reply[2:] {
 		n, _ := v.(int64)
@@ -56,29 +47,20 @@ func (a *asker) ask(left time.Duration, command string) string {
 			words = append(words, strconv.FormatInt((n+999)/1000, 10)+"s")
 		case i == 1 && acquires && reply[0] == int64(1):
 			if n <= a.token {
-				a.t.Errorf("%s: the token %d is not more than %d", command, n, a.token)
+				a.T.Errorf("%s: the token %d is not more than %d", command, n, a.token)
 			}
 			a.token = n
 		default:
 			words = append(words, fmt.Sprint(v))
 		}
 	}
-	return strings.TrimSpace(strings.Join(words, " "))
+	return strings.Join(words, " ")
 }
 
-func (a *asker) eval(left time.Duration, command string) ([]any, error) {
-	a.t.Helper()
-	ctx := context.Background()
-	now, err := a.rdb.Time(ctx).Result()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	script, keys, args := parts(command)
-	args = append([]any{now.UnixMicro() + left.Microseconds()}, args...)
-	return a.rdb.Eval(ctx, script.Source(), keys, args...).Slice()
-}
-
-// parts returns the script, the keys and the arguments of a command.
+// parts returns the script, the keys and the arguments of a command:
+//
+//	acquire <owner> [of=3] [prefer=-1] [quarantine=0] [waited=-1] [marks=0]
+//	renew <owner> <ms>, release <owner>, lose <owner>, free <number> <owner>, look <number>
 func parts(command string) (*conn.Script, []string, []any) {
 	w := strings.Fields(command)
 	option := func(name string, value int) int {
@@ -109,22 +91,18 @@ func parts(command string) (*conn.Script, []string, []any) {
 // state returns who has which number; ! if the lease is over; and who waits.
 func (a *asker) state() string {
 	ctx := context.Background()
-	for _, key := range []string{"n", "t", "w", "a"} {
-		if a.rdb.PTTL(ctx, key).Val() == -1 {
-			a.t.Errorf("%s stands without an expiry", key)
-		}
-	}
-	now := a.rdb.Time(ctx).Val().UnixMilli()
+	scripttest.Ends(a.T, a.RDB, "n", "t", "w", "a")
+	now := a.RDB.Time(ctx).Val().UnixMilli()
 	var words []string
 	owners, numbers := 0, 0
-	for _, z := range a.rdb.ZRangeWithScores(ctx, "n", 0, -1).Val() {
+	for _, z := range a.RDB.ZRangeWithScores(ctx, "n", 0, -1).Val() {
 		member := z.Member.(string)
 		switch {
 		case z.Score < 0:
 			owners++
 			whole := int64(z.Score) + 1<<53
 			number, quarantine := whole>>37, whole&(1<<37-1)
-			back := int64(a.rdb.ZScore(ctx, "n", strconv.FormatInt(number, 10)).Val())
+			back := int64(a.RDB.ZScore(ctx, "n", strconv.FormatInt(number, 10)).Val())
 			over := ""
 			if back-quarantine <= now {
 				over = "!"
@@ -135,14 +113,14 @@ func (a *asker) state() string {
 		}
 	}
 	if owners != numbers {
-		a.t.Errorf("%d numbers, %d owners", numbers, owners)
+		a.T.Errorf("%d numbers, %d owners", numbers, owners)
 	}
-	if size := a.rdb.ZScore(ctx, "n", "size").Val(); owners == 0 && size != 0 {
+	if size := a.RDB.ZScore(ctx, "n", "size").Val(); owners == 0 && size != 0 {
 		words = append(words, "size")
 	}
-	waiting := a.rdb.ZRange(ctx, "w", 0, -1).Val()
-	if n := a.rdb.ZCard(ctx, "a").Val(); n != int64(len(waiting)) {
-		a.t.Errorf("%d wait, and %d are alive", len(waiting), n)
+	waiting := a.RDB.ZRange(ctx, "w", 0, -1).Val()
+	if n := a.RDB.ZCard(ctx, "a").Val(); n != int64(len(waiting)) {
+		a.T.Errorf("%d wait, and %d are alive", len(waiting), n)
 	}
 	for _, owner := range waiting {
 		words = append(words, "~"+owner)
@@ -152,47 +130,24 @@ func (a *asker) state() string {
 
 // set changes the state: "lapse 0" has the number come back by now; "over 0 5000" ends its lease and leaves
 // 5 s of its quarantine; "dead a" ends the mark of a.
-func (a *asker) set(command string) bool {
-	w, ctx := strings.Fields(command), context.Background()
-	now := a.rdb.Time(ctx).Val().UnixMilli()
+func (a *asker) set(w []string) bool {
+	ctx := context.Background()
+	now := a.RDB.Time(ctx).Val().UnixMilli()
 	switch w[0] {
 	case "lapse":
-		a.rdb.ZAddXX(ctx, "n", redis.Z{Score: 1, Member: w[1]})
+		a.RDB.ZAddXX(ctx, "n", redis.Z{Score: 1, Member: w[1]})
 	case "over":
 		left, _ := strconv.ParseInt(w[2], 10, 64)
-		a.rdb.ZAddXX(ctx, "n", redis.Z{Score: float64(now + left), Member: w[1]})
+		a.RDB.ZAddXX(ctx, "n", redis.Z{Score: float64(now + left), Member: w[1]})
 	case "dead":
-		a.rdb.ZAddXX(ctx, "a", redis.Z{Score: 1, Member: w[1]})
+		a.RDB.ZAddXX(ctx, "a", redis.Z{Score: 1, Member: w[1]})
 	default:
 		return false
 	}
 	return true
 }
 
-// step is a command with its reply, what a second sending is answered, and the state after each.
-type step struct{ command, reply, again, state string }
-
-func (a *asker) play(steps []step) {
-	a.t.Helper()
-	for i, s := range steps {
-		if a.set(s.command) {
-			continue
-		}
-		for n, want := range []string{s.reply, s.again} {
-			if got := a.ask(time.Minute, s.command); got != want {
-				a.t.Errorf("step %d, %s, sending %d: %q, want %q", i, s.command, n+1, got, want)
-			}
-			if got := a.state(); got != s.state {
-				a.t.Errorf("step %d, %s, sending %d leaves %q, want %q", i, s.command, n+1, got, s.state)
-			}
-		}
-	}
-}
-
-func TestScripts(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { testScripts(t, redistest.Mini(t).Client()) })
-	t.Run("real", func(t *testing.T) { testScripts(t, redistest.Server(t).Client(t)) })
-}
+func TestScripts(t *testing.T) { scripttest.OnServers(t, testScripts) }
 
 func testScripts(t *testing.T, rdb *redis.Client) {
 	for name, steps := range map[string][]step{
@@ -303,7 +258,7 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"acquire c of=1", "1 30s 0", "1 30s 0", "0=c"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { newAsker(t, rdb).play(steps) })
+		t.Run(name, func(t *testing.T) { scripttest.Play(&newAsker(t, rdb).Player, steps) })
 	}
 }
 
@@ -319,7 +274,7 @@ func TestTheLowestOfAnyThatAreFree(t *testing.T) {
 		lowest := -1
 		for n := range size {
 			if taken>>n&1 == 1 {
-				a.ask(time.Minute, fmt.Sprintf("acquire o%d of=%d prefer=%d", n, size, n))
+				a.Ask(time.Minute, fmt.Sprintf("acquire o%d of=%d prefer=%d", n, size, n))
 			} else if lowest < 0 {
 				lowest = n
 			}
@@ -328,7 +283,7 @@ func TestTheLowestOfAnyThatAreFree(t *testing.T) {
 		if lowest < 0 {
 			want = "0 30s 0"
 		}
-		if got := a.ask(time.Minute, fmt.Sprintf("acquire me of=%d", size)); got != want {
+		if got := a.Ask(time.Minute, fmt.Sprintf("acquire me of=%d", size)); got != want {
 			t.Errorf("%09b taken: %q, want %q", taken, got, want)
 		}
 	}
@@ -339,20 +294,20 @@ func TestManyLeasesAreOverAtOnce(t *testing.T) {
 	const size = 120
 	a := newAsker(t, redistest.Mini(t).Client())
 	for n := range size {
-		a.ask(time.Minute, fmt.Sprintf("acquire o%d of=%d", n, size))
+		a.Ask(time.Minute, fmt.Sprintf("acquire o%d of=%d", n, size))
 	}
 	for n := range size {
-		a.set("lapse " + strconv.Itoa(n))
+		a.Do("lapse " + strconv.Itoa(n))
 	}
 	given := map[string]bool{}
 	for n := range size {
-		reply := a.ask(time.Minute, fmt.Sprintf("acquire p%d of=%d", n, size))
+		reply := a.Ask(time.Minute, fmt.Sprintf("acquire p%d of=%d", n, size))
 		if !strings.HasPrefix(reply, "1 ") || given[reply] {
 			t.Fatalf("number %d: %q", n, reply)
 		}
 		given[reply] = true
 	}
-	if got := a.ask(time.Minute, fmt.Sprintf("acquire q of=%d", size)); !strings.HasPrefix(got, "0 ") {
+	if got := a.Ask(time.Minute, fmt.Sprintf("acquire q of=%d", size)); !strings.HasPrefix(got, "0 ") {
 		t.Errorf("one too many: %q", got)
 	}
 }
@@ -363,7 +318,7 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 	a := newAsker(t, rdb)
 	rdb.Set(t.Context(), "n", "x", 0)
 	for _, command := range []string{"acquire a", "renew a 1", "release a", "lose a", "free 0 a", "look 0"} {
-		if got := a.ask(time.Minute, command); got != "WRONGTYPE" {
+		if got := a.Ask(time.Minute, command); got != "WRONGTYPE" {
 			t.Errorf("foreign, %s: %q", command, got)
 		}
 	}
@@ -371,9 +326,9 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 		t.Error("something was changed")
 	}
 	a = newAsker(t, rdb)
-	a.ask(time.Minute, "acquire a of=1")
+	a.Ask(time.Minute, "acquire a of=1")
 	for _, command := range []string{"acquire b of=1 waited=5000 marks=3000", "renew a 60000"} {
-		if got, left := a.ask(-time.Millisecond, command), a.state(); got != "-1" || left != "0=a" {
+		if got, left := a.Ask(-time.Millisecond, command), a.state(); got != "-1" || left != "0=a" {
 			t.Errorf("%s, late: %q, leaves %q", command, got, left)
 		}
 	}
@@ -384,12 +339,9 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
 	a := newAsker(t, rdb)
-	a.ask(time.Minute, "acquire a quarantine=60000")
-	a.ask(time.Minute, "acquire b quarantine=60000")
-	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
-	a.play([]step{
+	a.Do("acquire a quarantine=60000", "acquire b quarantine=60000")
+	scripttest.WithoutMemory(t, rdb)
+	scripttest.Play(&a.Player, []step{
 		{"acquire c", "OOM", "OOM", "0=a 1=b"},
 		{"renew a 60000", "1 60s", "1 60s", "0=a 1=b"},
 		{"lose a", "1", "0", "0=a! 1=b"},
@@ -419,24 +371,17 @@ func TestFailingMidway(t *testing.T) {
 		{[]string{"acquire a"}, "free 0 a"},
 	} {
 		given := func() {
-			*a = *newAsker(t, a.rdb)
-			for _, c := range tc.before {
-				if !a.set(c) {
-					a.ask(time.Minute, c)
-				}
-			}
+			a = newAsker(t, a.RDB)
+			a.Do(tc.before...)
 		}
 		given()
-		reply, again := a.ask(time.Minute, tc.command), ""
+		reply, again := a.Ask(time.Minute, tc.command), ""
 		state := a.state()
-		again = a.ask(time.Minute, tc.command)
-		for k, fired := 1, true; fired; k++ {
-			given()
-			disarm := m.FailInside(k)
-			_, err := a.eval(time.Minute, tc.command)
-			fired = disarm()
+		again = a.Ask(time.Minute, tc.command)
+		send := func() error { _, err := a.Eval(time.Minute, tc.command); return err }
+		for k, err := range scripttest.Failures(m, given, send) {
 			a.state() // it fails if an expiry or an owner is missing
-			got := a.ask(time.Minute, tc.command)
+			got := a.Ask(time.Minute, tc.command)
 			if left := a.state(); !slices.Contains([]string{reply, again}, got) || left != state {
 				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",
 					tc.before, tc.command, k, err, got, left, reply, state)
@@ -454,13 +399,13 @@ func TestNothingStaysWithoutAnExpiry(t *testing.T) {
 		if err := rdb.Do(t.Context(), user...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		b := &asker{t: t, rdb: redis.NewClient(&redis.Options{Addr: rdb.Options().Addr, Username: "some", Password: "x"})}
+		b := newAsker(t, redis.NewClient(&redis.Options{Addr: rdb.Options().Addr, Username: "some", Password: "x"}))
 		for _, command := range []string{"acquire a", "acquire a waited=0 marks=3000"} {
-			if got := b.ask(time.Minute, command); got == "1 30s 0" {
+			if got := b.Ask(time.Minute, command); got == "1 30s 0" {
 				t.Errorf("%v: granted", refused)
 			}
 			a.state()
 		}
-		_ = b.rdb.Close()
+		_ = b.RDB.Close()
 	}
 }

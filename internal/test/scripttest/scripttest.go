@@ -1,0 +1,162 @@
+// Package scripttest runs scripts alone, as a server sees them: one sending at a time, each with its not-after. Only
+// tests import it.
+package scripttest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// Never is a not-after that never comes.
+const Never = "9000000000000000"
+
+// OnMini runs a test in virtual time, on an embedded server.
+func OnMini(t *testing.T, test func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client)) {
+	t.Helper()
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		test(t, mini, mini.Client())
+	})
+}
+
+// OnServers runs a test on an embedded server and on a real one.
+func OnServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
+	t.Run("real", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })
+}
+
+// State is what a test begins with, as commands.
+type State [][]any
+
+// Texts returns a state from commands in words. In a word, ~ stands for a space.
+func Texts(commands ...string) State {
+	var all State
+	for _, c := range commands {
+		var words []any
+		for _, w := range strings.Fields(c) {
+			words = append(words, strings.ReplaceAll(w, "~", " "))
+		}
+		all = append(all, words)
+	}
+	return all
+}
+
+// Put empties the server and makes the state.
+func (s State) Put(t testing.TB, rdb redis.UniversalClient) {
+	t.Helper()
+	rdb.FlushAll(context.Background())
+	for _, command := range s {
+		if err := rdb.Do(context.Background(), command...).Err(); err != nil {
+			t.Fatalf("%v: %v", command, err)
+		}
+	}
+}
+
+// Now returns the server's clock in microseconds.
+func Now(t testing.TB, rdb redis.UniversalClient) int64 {
+	t.Helper()
+	at, err := rdb.Time(context.Background()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.UnixMicro()
+}
+
+// Send runs a script whose not-after is in left.
+func Send(t testing.TB, rdb redis.UniversalClient, left time.Duration, source string, keys []string, args ...any) ([]any, error) {
+	t.Helper()
+	argv := append([]any{Now(t, rdb) + left.Microseconds()}, args...)
+	return rdb.Eval(context.Background(), source, keys, argv...).Slice()
+}
+
+// Text returns a reply without the server's clock, or the kind of the error.
+func Text(reply []any, err error) string {
+	if err != nil {
+		return Code(err)
+	}
+	words := []string{fmt.Sprint(reply[0])}
+	for _, v := range reply[2:] {
+		words = append(words, fmt.Sprint(v))
+	}
+	return strings.Join(words, " ")
+}
+
+// Code returns the kind of error that a script answered with.
+func Code(err error) string {
+	for _, code := range []string{"WRONGTYPE", "NOPERMITS", "OOM", "injected", "NOPERM", "can't run this command"} {
+		if strings.Contains(err.Error(), code) {
+			return code
+		}
+	}
+	return err.Error()
+}
+
+// WithoutMemory has the server refuse what needs memory.
+func WithoutMemory(t testing.TB, rdb redis.UniversalClient) {
+	t.Helper()
+	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ends fails the test for each of the keys that has no expiry; without keys, for any key of the server.
+func Ends(t testing.TB, rdb redis.UniversalClient, keys ...string) {
+	t.Helper()
+	if len(keys) == 0 {
+		keys = rdb.Keys(context.Background(), "*").Val()
+	}
+	for _, key := range keys {
+		if rdb.PTTL(context.Background(), key).Val() == -1 {
+			t.Errorf("%s has no expiry", key)
+		}
+	}
+}
+
+// Twice sends a request twice, as if its first reply were lost. Both times send returns the reply that is wanted, and
+// left what is left; to the second sending the reply is again, unless that is "".
+func Twice(t testing.TB, what, reply, again, after string, send, left func() string) {
+	t.Helper()
+	for n, want := range []string{reply, cmp.Or(again, reply)} {
+		if got := send(); got != want {
+			t.Errorf("%s, sending %d: reply %q, want %q", what, n+1, got, want)
+		}
+		if got := left(); got != after {
+			t.Errorf("%s, sending %d leaves\n     %q\nwant %q", what, n+1, got, after)
+		}
+	}
+}
+
+// Unchanged sends a request of which the answer has to contain want, and which must change nothing.
+func Unchanged(t testing.TB, mini *redistest.MiniServer, what, want string, send func() ([]any, error)) {
+	t.Helper()
+	before := mini.Snapshot()
+	reply, err := send()
+	if got := fmt.Sprint(reply, err); !strings.Contains(got, want) || mini.Snapshot() != before {
+		t.Errorf("%s: %s, want %s, after it\n%s\nwas\n%s", what, got, want, mini.Snapshot(), before)
+	}
+}
+
+// Failures sends a request in the same state again and again; of the first sending the first command fails, of the
+// next the second, and of the last none. It yields which, and what send returned.
+func Failures(mini *redistest.MiniServer, given func(), send func() error) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for k, fired := 1, true; fired; k++ {
+			given()
+			disarm := mini.FailInside(k)
+			err := send()
+			if fired = disarm(); !yield(k, err) {
+				return
+			}
+		}
+	}
+}

@@ -20,7 +20,7 @@ func TestAScriptWithoutItsLockEnds(t *testing.T) {
 		code        int
 	}{
 		{url, `eval "$($H acquire busy --lease 1m --try)"`, 75},
-		{url, `set -e; eval "$($H acquire busy --lease 1m --wait 10ms)"`, 75},
+		{url, `set -e; eval "$($H acquire busy --lease 1m --wait 1s)"`, 75},
 		{nobody, `eval "$($H acquire free --lease 1m --timeout 100ms)"`, 69},
 		{url, `eval "$($H acquire free)"`, 64},
 		{url, `eval "$($H acquire free --leese 1m)"`, 64},

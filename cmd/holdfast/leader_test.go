@@ -51,7 +51,7 @@ func TestLeader_RunsAgain(t *testing.T) {
 
 // Of two that campaign one leads. When it is killed, or gives way, the other does.
 func TestLeader_TakesOver(t *testing.T) {
-	_, url := server(t)
+	_, url := serverAlone(t)
 	file := filepath.Join(t.TempDir(), "beats")
 	campaign := func() *command {
 		return start(t, url, "stubborn", "leader", "x", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
@@ -94,7 +94,7 @@ func candidates(t *testing.T, url string, n int) {
 }
 
 func TestLeader_ALossEndsTheProgram(t *testing.T) {
-	s, url := server(t)
+	s, url := serverAlone(t)
 	file := filepath.Join(t.TempDir(), "beats")
 	c := start(t, url, "stubborn", "leader", "x", "--once", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
 	c.await("ready")

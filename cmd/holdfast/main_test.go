@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		play(role)
 		return
 	}
+	redistest.Together(6) // most tests wait for processes, outages and expiries
 	redistest.Main(built{m})
 }
 
@@ -145,8 +146,15 @@ func beats(t *testing.T, file string) [][]time.Time {
 	return all
 }
 
-// server starts a Redis, and returns its URL.
+// server starts a Redis, and returns its URL. The test runs beside others: it mostly waits.
 func server(t *testing.T, args ...string) (*redistest.Proc, string) {
+	t.Helper()
+	redistest.Parallel(t)
+	return serverAlone(t, args...)
+}
+
+// serverAlone is server for a test beside which no other runs: it compares the times of processes.
+func serverAlone(t *testing.T, args ...string) (*redistest.Proc, string) {
 	t.Helper()
 	s := redistest.Server(t, args...)
 	return s, "redis://" + s.Addr()

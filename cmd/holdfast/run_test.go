@@ -339,7 +339,7 @@ func TestRun_StoppedWhereNobodyCouldContinueIt(t *testing.T) {
 
 // If the lease ends while both are stopped, the program does not do one step more.
 func TestRun_StoppedForLongerThanTheLease(t *testing.T) {
-	_, url := server(t)
+	_, url := serverAlone(t)
 	file := filepath.Join(t.TempDir(), "beats")
 	c := start(t, url, "stubborn", "run", "x", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
 	c.await("ready")
@@ -373,7 +373,7 @@ func TestRun_TheCommandIsKilled(t *testing.T) {
 // another, whatever the loss is.
 func TestRun_ALossEndsTheProgramInTime(t *testing.T) {
 	t.Run("Redis is killed", func(t *testing.T) {
-		s, url := server(t)
+		s, url := serverAlone(t)
 		file := filepath.Join(t.TempDir(), "beats")
 		c := start(t, url, "stubborn", "run", "x", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
 		c.await("ready")
@@ -388,7 +388,7 @@ func TestRun_ALossEndsTheProgramInTime(t *testing.T) {
 		}
 	})
 	t.Run("Redis is frozen", func(t *testing.T) {
-		s, url := server(t)
+		s, url := serverAlone(t)
 		file := filepath.Join(t.TempDir(), "beats")
 		c := start(t, url, "stubborn", "run", "x", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
 		c.await("ready")
@@ -405,7 +405,7 @@ func TestRun_ALossEndsTheProgramInTime(t *testing.T) {
 		}
 	})
 	t.Run("an operator takes it", func(t *testing.T) {
-		_, url := server(t)
+		_, url := serverAlone(t)
 		file := filepath.Join(t.TempDir(), "beats")
 		c := start(t, url, "stubborn", "run", "x", "--lease", "3s", "--grace", "200ms", "--", os.Args[0], file)
 		c.await("ready")
@@ -502,7 +502,7 @@ func TestRun_OnLostLeaveWhileItIsStopped(t *testing.T) {
 
 // What Redis does for a moment, the program does not notice.
 func TestRun_AShortOutageIsNoLoss(t *testing.T) {
-	s, url := server(t)
+	s, url := serverAlone(t)
 	c := start(t, url, "", "run", "x", "--lease", "6s", "--grace", "300ms", "--", "sh", "-c", "echo ready; read x; exit 4")
 	c.await("ready")
 	s.Freeze()

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -60,6 +61,17 @@ func Together(n int) {
 		panic(err) // there is such a flag
 	}
 }
+
+// Parallel is t.Parallel for helpers that a test may call more than once.
+func Parallel(t *testing.T) {
+	t.Helper()
+	if _, twice := parallel.LoadOrStore(t, true); !twice {
+		t.Cleanup(func() { parallel.Delete(t) })
+		t.Parallel()
+	}
+}
+
+var parallel sync.Map // the tests that have called Parallel
 
 func part(full, divisor int) int {
 	if os.Getenv(envLong) == "1" {

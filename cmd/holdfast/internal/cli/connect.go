@@ -21,6 +21,8 @@ type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
 
+func init() { redis.SetLogger(quiet{}) }
+
 // target returns where the Redis in use is. It is read once: a password may come from a pipe.
 func (a *app) target() (*address.Address, error) {
 	if a.at == nil {
@@ -35,7 +37,6 @@ func (a *app) target() (*address.Address, error) {
 
 // address reads a URL, and adds the passwords and certificates that the flags and the environment have.
 func (a *app) address(text string) (*address.Address, error) {
-	redis.SetLogger(quiet{})
 	at, err := address.Parse(text)
 	if err != nil {
 		return nil, usage(err)

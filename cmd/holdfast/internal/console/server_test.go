@@ -23,7 +23,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.Together(6) // those on a server mostly wait
+	redistest.Main(m)
+}
 
 // serve returns a Server of no Redis, as a changed Options has it.
 func serve(t *testing.T, change func(*Options)) *Server {

@@ -36,6 +36,7 @@ type live struct {
 
 func start(t *testing.T) *live {
 	t.Helper()
+	redistest.Parallel(t)
 	l := &live{t: t, redis: redistest.Server(t)}
 	heeds := func(o *redis.Options) { o.ContextTimeoutEnabled = true }
 	looks := holdfast.New(l.redis.Client(t), holdfast.WithLogger(redistest.Watched()))

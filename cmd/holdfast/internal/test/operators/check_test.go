@@ -7,19 +7,17 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestCheckOfARedisThatKeepsThePromises(t *testing.T) {
-	server := redistest.Server(t, "--appendonly", "yes")
+	server := server(t, "--appendonly", "yes")
 	if d := run(t, server, "check"); d.code != 0 || d.out != "" || d.err != "" {
 		t.Errorf("%d, %q %q", d.code, d.out, d.err)
 	}
 }
 
 func TestCheckNamesWhatVoidsAPromise(t *testing.T) {
-	server := redistest.Server(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	server := server(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	d := run(t, server, "check")
 	d.want(t, 1, "void  ", "eviction     maxmemory-policy is allkeys-lru",
 		"void  ", "persistence  appendonly is off", "2 findings void a promise")
@@ -35,7 +33,7 @@ func TestCheckNamesWhatVoidsAPromise(t *testing.T) {
 
 // A server near its limit of connections keeps its promises.
 func TestCheckNotesWhatVoidsNothing(t *testing.T) {
-	server := redistest.Server(t, "--appendonly", "yes", "--maxclients", "40")
+	server := server(t, "--appendonly", "yes", "--maxclients", "40")
 	crowd := server.Client(t, func(o *redis.Options) { o.PoolSize = 40 })
 	var held []*redis.Conn
 	for range 34 {
@@ -53,7 +51,7 @@ func TestCheckNotesWhatVoidsNothing(t *testing.T) {
 
 // A program that uses no latches does not need the rights for them.
 func TestCheckCountsTheKindsInUse(t *testing.T) {
-	server := redistest.Server(t, "--appendonly", "yes")
+	server := server(t, "--appendonly", "yes")
 	line := strings.TrimSpace(run(t, server, "check", "orders:*", "--acl", "--kinds", "mutex,check").out)
 	if !strings.HasPrefix(line, "ACL SETUSER holdfast on >PASSWORD resetchannels ~orders:* ") {
 		t.Fatal(line)
@@ -75,7 +73,7 @@ func TestCheckCountsTheKindsInUse(t *testing.T) {
 
 // It says nothing of passwords.
 func TestCheckACLOfAClusterAsksNobody(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	d := run(t, server, "check", "orders:*", "--acl", "--url", "redis+cluster://:secret@gone:1", "--user", "app")
 	d.want(t, 0, "ACL SETUSER app on >PASSWORD", "+cluster +asking")
 	if strings.Contains(d.out+d.err, "secret") {

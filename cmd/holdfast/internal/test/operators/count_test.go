@@ -14,7 +14,7 @@ import (
 )
 
 func TestLatch(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	run(t, server, "latch", "show", "l").want(t, 0, "l: not set")
 	run(t, server, "latch", "wait", "l").want(t, 0)
 	run(t, server, "latch", "down", "l").want(t, 0, "0\n")
@@ -37,7 +37,7 @@ func TestLatch(t *testing.T) {
 
 // A semaphore is a number too: a latch's command would take a permit away for ever.
 func TestACountIsNotTakenForAnother(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	run(t, server, "sem", "set", "s", "2", "--counting").want(t, 0)
 	run(t, server, "latch", "down", "s").want(t, 1, "s is a semaphore, not a latch")
 	run(t, server, "latch", "delete", "s").want(t, 1)
@@ -48,7 +48,7 @@ func TestACountIsNotTakenForAnother(t *testing.T) {
 }
 
 func TestSemaphore(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	run(t, server, "sem", "set", "s", "5").want(t, 64, "--permits or --counting")
 	run(t, server, "sem", "set", "s", "5", "--counting").want(t, 0)
 	run(t, server, "sem", "set", "s", "6").want(t, 1, "sem add")
@@ -65,7 +65,7 @@ func TestSemaphore(t *testing.T) {
 }
 
 func TestPermitSemaphore(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "")
 	run(t, server, "sem", "set", "p", "5", "--permits").want(t, 0)
 	run(t, server, "sem", "show", "p").want(t, 0, "p: 5; Redis does not say whether it is a semaphore")
@@ -83,7 +83,7 @@ func TestPermitSemaphore(t *testing.T) {
 }
 
 func TestOnce(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	o := client(t, server, "pod-1").Once("charge", once.KeepErrors(time.Hour))
 	run(t, server, "once", "show", "charge", "order:7").want(t, 0, "charge:order%3A7: not done")
 	under, until, worked := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -140,7 +140,7 @@ func TestARedisThatDoesNotAnswer(t *testing.T) {
 			server.Freeze()
 		}
 		for _, args := range every {
-			d := run(t, server, append([]string{"--timeout", "100ms"}, args...)...)
+			d := run(t, server, append([]string{"--timeout", "30ms"}, args...)...)
 			if d.code != 69 || !strings.HasPrefix(d.err, "holdfast: no answer from Redis at redis://127.0.0.1:") {
 				t.Errorf("%s, %q: %d, %s", how, args, d.code, d.err)
 			}
@@ -168,7 +168,7 @@ func TestAUserWithoutRights(t *testing.T) {
 }
 
 func TestWrongFlags(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	for _, args := range [][]string{
 		{"ls", "a", "b"}, {"ls", "--owners"}, {"inspect"}, {"inspect", "x", "--nonsense"}, {"watch", "--every", "0s"},
 		{"acquire", "x"}, {"acquire", "x", "--lease", "1ms"}, {"acquire", "x", "--lease", "1m", "-n", "-w", "1s"},
@@ -186,7 +186,7 @@ func TestWrongFlags(t *testing.T) {
 
 // An outage while watch looks is told, and does not end it.
 func TestWatchOutlivesAnOutage(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	w := start(t, server, "watch", "--every", "10ms", "--timeout", "200ms")
 	w.Expect("holdfast: watching")
 	server.Freeze()

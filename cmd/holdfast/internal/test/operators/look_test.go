@@ -29,7 +29,7 @@ func dial(url string) (*redis.Client, error) {
 // Three processes want one lock. One of them has it, and stands still. One command names it, what it was at, and
 // who waits, in their order.
 func TestAnOperatorFindsThePodOfAStuckLockByOneCommand(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	pod := func(who string) *redistest.ChildProc {
 		return redistest.Start(t, "pod", map[string]string{envURL: url(server), envWho: who})
 	}
@@ -60,7 +60,7 @@ func TestAnOperatorFindsThePodOfAStuckLockByOneCommand(t *testing.T) {
 }
 
 func TestLsShowsEveryKind(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	run(t, server, "ls").want(t, 0)
 	c := client(t, server, "pod-1")
 	lock(t, c.Mutex("a-mutex"))
@@ -97,7 +97,7 @@ func TestLsShowsEveryKind(t *testing.T) {
 
 // Whoever reads the output of ls cannot release what it shows, unless --owners is given.
 func TestJSONHasNoWholeOwners(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "pod-1")
 	l := lock(t, c.Mutex("x"))
 	known(t, server, "x", "pod-1")
@@ -139,7 +139,7 @@ func TestJSONHasNoWholeOwners(t *testing.T) {
 
 // Nothing that others have put into Redis moves the terminal's cursor.
 func TestNamesArePrintedSafely(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "pod\x1b]0;title\x07")
 	name := "a\x1b[2Jb\nc\xff\u202e"
 	l := lock(t, c.Mutex(name))
@@ -157,7 +157,7 @@ func TestNamesArePrintedSafely(t *testing.T) {
 }
 
 func TestWatchPrintsWhatHappens(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	a, b := client(t, server, "pod-a"), client(t, server, "pod-b")
 	for _, pattern := range []string{"orders:*", "orders:42"} {
 		t.Run(pattern, func(t *testing.T) {
@@ -206,7 +206,7 @@ func interrupt(t *testing.T, p *redistest.ChildProc) {
 }
 
 func TestWatchPrintsCountsAndExpiriesAsJSON(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	w := start(t, server, "watch", "--every", "20ms", "--json")
 	w.Expect("holdfast: watching: 0 names are there now")
 	event := func(what string) map[string]any {
@@ -240,11 +240,7 @@ func TestWatchPrintsCountsAndExpiriesAsJSON(t *testing.T) {
 
 // The real program, as a user has it.
 func TestTheRealProgram(t *testing.T) {
-	server := redistest.Server(t)
-	binary := filepath.Join(t.TempDir(), "holdfast")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../..").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	server := server(t)
 	script := `set -eu
 eval "$(holdfast acquire deploy --lease 10m --as "$JOB")"
 echo "$HOLDFAST_LOCK $HOLDFAST_TOKEN $HOLDFAST_LEASE_UNTIL"
@@ -255,7 +251,7 @@ export HOLDFAST_OWNER
 holdfast release deploy
 holdfast inspect deploy`
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), envURL+"="+url(server), "JOB=it's job 7")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary(t))+":"+os.Getenv("PATH"), envURL+"="+url(server), "JOB=it's job 7")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

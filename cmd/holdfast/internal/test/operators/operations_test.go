@@ -39,10 +39,10 @@ func section(t *testing.T, heading string) string {
 	return script.String()
 }
 
-// shell is a directory with a holdfast and a redis-cli that talk to one server.
+// shell has a holdfast and a redis-cli that talk to one server.
 type shell struct {
 	t      *testing.T
-	path   string
+	path   string // directories
 	server *redistest.Proc
 }
 
@@ -53,16 +53,13 @@ func shellTo(t *testing.T, server *redistest.Proc) shell {
 		redistest.Missing(t, "no redis-cli found")
 	}
 	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../..").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	_, port, _ := strings.Cut(server.Addr(), ":")
 	// redis-cli exits with 0 after an error of the server, unless it is told not to.
 	wrapper := "#!/bin/sh\nexec " + cli + " -e -p " + port + ` "$@"` + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "redis-cli"), []byte(wrapper), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return shell{t, dir, server}
+	return shell{t, dir + ":" + filepath.Dir(binary(t)), server}
 }
 
 // run runs a script, in which any command that fails is the last, and returns what it prints.
@@ -98,7 +95,7 @@ func without(script string, beginnings ...string) string {
 var endless = []string{"holdfast watch", "redis-cli PSUBSCRIBE"}
 
 func TestTheCommandsOfOperationsDoWhatTheySay(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	sh := shellTo(t, server)
 	for heading, play := range map[string]func(*testing.T, *redistest.Proc, shell){
 		"A lock is stuck": stuck, "A deploy hangs": hangs, "Redis is full": full,

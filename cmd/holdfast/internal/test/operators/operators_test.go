@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +21,40 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Main(m, redistest.Child("holdfast", runCommand), redistest.Child("pod", runPod))
+	redistest.Together(6) // most tests wait
+	redistest.Main(tests{m}, redistest.Child("holdfast", runCommand), redistest.Child("pod", runPod))
+}
+
+// tests are the tests of this package, and what they leave.
+type tests struct{ *testing.M }
+
+func (m tests) Run() int {
+	defer func() { _ = os.RemoveAll(built.dir) }()
+	return m.M.Run()
+}
+
+// built is the holdfast command, once a test has asked for it.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// binary builds the holdfast command, as a user has it, and returns its path.
+func binary(t *testing.T) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "holdfast"); built.err == nil {
+			out, err := exec.Command("go", "build", "-o", built.dir, "../../..").CombinedOutput()
+			if err != nil {
+				built.err = fmt.Errorf("%w: %s", err, out)
+			}
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, "holdfast")
 }
 
 // soon bounds every wait: it runs out only on a defect.
@@ -49,6 +85,13 @@ func start(t *testing.T, server *redistest.Proc, args ...string) *redistest.Chil
 		t.Fatal(err)
 	}
 	return redistest.Start(t, "holdfast", map[string]string{envArgs: string(text), envURL: url(server)})
+}
+
+// server starts a Redis. The test runs beside others.
+func server(t *testing.T, args ...string) *redistest.Proc {
+	t.Helper()
+	redistest.Parallel(t)
+	return redistest.Server(t, args...)
 }
 
 func url(server *redistest.Proc) string { return "redis://" + server.Addr() }

@@ -15,7 +15,7 @@ import (
 // This catches a thing that is held and is reported free, or the other way round, of any kind; and an answer about
 // what nobody can hold.
 func TestHeldAndWaitAnswerByTheirCode(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "pod-1")
 	if err := c.PermitSemaphore("permits").SetPermits(t.Context(), 2); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func subscribed(t *testing.T, server *redistest.Proc) {
 
 // What 1 is elsewhere must not say that nobody holds it.
 func TestHeldThatFailsIsNotFree(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	if err := server.Admin().ConfigSet(t.Context(), "requirepass", "p").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestHeldThatFailsIsNotFree(t *testing.T) {
 }
 
 func TestLsSelectsAndSorts(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "pod-1")
 	lock(t, c.Mutex("b-old"))
 	time.Sleep(20 * time.Millisecond) // two grants of one millisecond have no order
@@ -113,7 +113,7 @@ func TestLsSelectsAndSorts(t *testing.T) {
 
 // A column is as wide as what a terminal shows of it: names in Chinese push nothing aside.
 func TestColumnsStandBelowEachOther(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "pod-1")
 	lock(t, c.Mutex("订单:42"))
 	lock(t, c.Mutex("orders:42"))
@@ -122,7 +122,7 @@ func TestColumnsStandBelowEachOther(t *testing.T) {
 }
 
 func TestTick(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "pod-1")
 	const at, same = "2026-11-22T03:00:00Z", "2026-11-22T04:00:00+01:00"
 	when, _ := time.Parse(time.RFC3339, at)
@@ -197,7 +197,7 @@ func TestAReleaseByForceIsNoted(t *testing.T) {
 }
 
 func TestExtendKeepsWhoHolds(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	a := kept(t, run(t, server, "acquire", "deploy", "--lease", "10m", "--as", "job 7"))
 	b := kept(t, run(t, server, "extend", "deploy", "--lease", "10m", "--owner", a["OWNER"]))
 	run(t, server, "inspect", "deploy").want(t, 0, "held by  job 7 (")
@@ -241,7 +241,7 @@ func TestCompletion(t *testing.T) {
 // A list that takes long prints what it has found so far: this catches one that is printed when all is found, as Redis
 // stands still before that.
 func TestLsPrintsAsItFinds(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	pipe := server.Client(t).Pipeline()
 	for n := range 30_000 {
 		pipe.HSet(t.Context(), fmt.Sprintf("orders:%d", n), "ac9cf787-2d1c-8486-8727-ea2f2f26e3ba:1", 1)

@@ -5,11 +5,14 @@ package operators
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -25,35 +28,46 @@ type attempt struct {
 	want      string
 }
 
-// try runs the attempt, and fails the test if it comes to something else, or prints one of the secrets.
-func (a attempt) try(t *testing.T, secrets ...string) {
+// try runs attempts side by side, each in a process of its own. It fails the test for each that comes to something
+// else, or prints one of the secrets.
+func try(t *testing.T, secrets []string, all ...attempt) {
 	t.Helper()
-	t.Run(strings.Join(append(a.args, fmt.Sprint(a.variables)), " "), func(t *testing.T) {
-		for name, value := range a.variables {
-			t.Setenv(name, value)
+	places := make(chan struct{}, 8)
+	var running sync.WaitGroup
+	for _, a := range all {
+		running.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			t.Run(strings.Join(append(a.args, fmt.Sprint(a.variables)), " "), func(t *testing.T) { a.try(t, secrets) })
+		})
+	}
+	running.Wait()
+}
+
+func (a attempt) try(t *testing.T, secrets []string) {
+	d := apart(t, a.variables, a.args...)
+	d.want(t, a.code, a.want)
+	if strings.Count(d.out, "holdfast: ") > 1 {
+		t.Errorf("more than one line:\n%s", d.out)
+	}
+	for _, secret := range secrets {
+		if strings.Contains(d.out, secret) {
+			t.Errorf("%s has a password", d.out)
 		}
-		d := apart(t, a.args...)
-		d.want(t, a.code, a.want)
-		if strings.Count(d.out, "holdfast: ") > 1 {
-			t.Errorf("more than one line:\n%s", d.out)
-		}
-		for _, secret := range secrets {
-			if strings.Contains(d.out, secret) {
-				t.Errorf("%s has a password", d.out)
-			}
-		}
-	})
+	}
 }
 
 // apart runs the holdfast command as a process: run ends threads of its own, and with them what they have started,
 // such as the servers of a test. What it prints is in out.
-func apart(t *testing.T, args ...string) (d done) {
+func apart(t *testing.T, variables map[string]string, args ...string) (d done) {
 	t.Helper()
 	text, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for child := redistest.Start(t, "holdfast", map[string]string{envArgs: string(text)}); ; {
+	env := map[string]string{envArgs: string(text)}
+	maps.Copy(env, variables)
+	for child := redistest.Start(t, "holdfast", env); ; {
 		line := child.Line()
 		if code, ended := strings.CutPrefix(line, "exit "); ended {
 			if d.code, err = strconv.Atoi(code); err != nil {
@@ -93,9 +107,10 @@ func TestReachTLS(t *testing.T) {
 	secure, plain := "rediss://"+addr, url(server)
 	flags := []string{"--url", secure, "--ca", ca, "--cert", cert, "--key", key}
 	none := map[string]string{}
-	for _, a := range []attempt{
-		{none, append(flags, "run", "a", "--", "true"), 0, ""},
-		{none, append(flags, "acquire", "a", "--lease", "10m", "--as", "job 1"), 0, "HOLDFAST_LOCK="},
+	flags = slices.Clip(flags)
+	try(t, nil, attempt{none, append(flags, "run", "a", "--", "true"), 0, ""})
+	try(t, nil, attempt{none, append(flags, "acquire", "a", "--lease", "10m", "--as", "job 1"), 0, "HOLDFAST_LOCK="})
+	try(t, nil, []attempt{
 		{none, append(flags, "ls"), 0, "job 1"},
 		{none, append(flags, "inspect", "a"), 0, "job 1"},
 		{none, append(flags, "check"), 0, ""},
@@ -119,9 +134,7 @@ func TestReachTLS(t *testing.T) {
 		{map[string]string{"HOLDFAST_CA": ca}, []string{"--url", plain, "ls"}, 64, "HOLDFAST_CA needs TLS"},
 		{none, append(flags, "--url", "rediss://"+server.Addr(), "--timeout", "1s", "ls"), 69, "(if it speaks no TLS"},
 		{none, []string{"--url", "redis://" + addr, "--timeout", "3s", "ls"}, 69, "begins with rediss"},
-	} {
-		a.try(t)
-	}
+	}...)
 	listed(t, start(t, server, append(flags, "console", "--listen", "127.0.0.1:0")...), "a")
 }
 
@@ -137,6 +150,7 @@ func passwords(t *testing.T, addr, password string) {
 
 // Redis and its Sentinels have a password each. Whichever is refused, the message says whose it is.
 func TestReachSentinelsWithTwoPasswords(t *testing.T) {
+	redistest.Parallel(t)
 	set := redistest.Sentinel(t)
 	master, sentinels := set.Master(), set.SentinelAddrs()
 	list := strings.Join(sentinels, ",")
@@ -166,7 +180,7 @@ func TestReachSentinelsWithTwoPasswords(t *testing.T) {
 			attempt{none, append(command[:1:1], append([]string{"--url", bare}, command[1:]...)...), 77, "the Sentinels at " + bare + " want a password: give it by HOLDFAST_SENTINEL_PASSWORD"},
 			attempt{none, append(command[:1:1], append([]string{"--url", bare + "?sentinel_password=k9Watch"}, command[1:]...)...), 77, "Redis at " + bare + " wants a password: give it by HOLDFAST_PASSWORD"})
 	}
-	for _, a := range append(all, []attempt{
+	try(t, []string{"k9Redis", "k9Watch"}, append(all, []attempt{
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis", "HOLDFAST_SENTINEL_PASSWORD": "k9Watch"}, []string{"--url", bare, "ls"}, 0, "job d"},
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis"}, []string{"--url", bare, "--sentinel-password-file", file(t, "k9Watch\n"), "ls"}, 0, "job d"},
 		{
@@ -180,32 +194,33 @@ func TestReachSentinelsWithTwoPasswords(t *testing.T) {
 		{none, []string{"--url", forms[0], "--password-file", file(t, "k9Redis"), "ls"}, 64, "give one of the two"},
 		{none, []string{"--url", bare, "--password-file", file(t, "\n"), "ls"}, 64, "has no password"},
 		{none, []string{"--url", url(master), "--sentinel-password-file", file(t, "k9Watch"), "ls"}, 64, "goes with a URL of Sentinels"},
-	}...) {
-		a.try(t, "k9Redis", "k9Watch")
-	}
+	}...)...)
 }
 
 // A part of the names would look like all of them.
 func TestReachANodeOfACluster(t *testing.T) {
+	redistest.Parallel(t)
 	cluster := redistest.Cluster(t, 3, 0)
 	node := cluster.Nodes()[0]
-	all := "redis+cluster://" + strings.Join(cluster.Addrs(), ",")
+	whole := "redis+cluster://" + strings.Join(cluster.Addrs(), ",")
 	for _, name := range []string{"a", "b", "c", "d"} {
-		kept(t, run(t, node, "--url", all, "acquire", name, "--lease", "10m"))
+		kept(t, run(t, node, "--url", whole, "acquire", name, "--lease", "10m"))
 	}
-	run(t, node, "--url", all, "ls").want(t, 0, "a  ", "b  ", "c  ", "d  ")
-	apart(t, "--url", all, "run", "x", "--", "true").want(t, 0)
-	run(t, node, "--url", all, "check").want(t, 1, "void")
+	run(t, node, "--url", whole, "ls").want(t, 0, "a  ", "b  ", "c  ", "d  ")
+	apart(t, nil, "--url", whole, "run", "x", "--", "true").want(t, 0)
+	run(t, node, "--url", whole, "check").want(t, 1, "void")
 	say := func(d string) string {
 		return url(node) + " is one node of a cluster, which has a part of the names only: write redis+cluster://" + node.Addr() + d
 	}
+	var all []attempt
 	for _, args := range [][]string{
 		{"ls"}, {"watch"}, {"watch", "a"}, {"console", "--listen", "127.0.0.1:0"}, {"inspect", "a"}, {"check"}, {"run", "a", "--", "true"},
 		{"leader", "a", "--", "true"}, {"acquire", "a", "--lease", "1m"}, {"release", "a", "--force", "--yes"}, {"latch", "show", "a"}, {"sem", "show", "a"},
 		{"once", "show", "a", "b"}, {"run", "a", "--quorum", url(node) + "," + url(node) + "," + url(node), "--", "true"},
 	} {
-		attempt{nil, append([]string{"--url", url(node)}, args...), 64, say("\n")}.try(t)
+		all = append(all, attempt{nil, append([]string{"--url", url(node)}, args...), 64, say("\n")})
 	}
+	try(t, nil, all...)
 	// A user that may not ask is refused by the first name that is elsewhere.
 	if err := node.Admin().Do(t.Context(), "ACL", "SETUSER", "shy", "on", ">p", "~*", "&*", "+@all", "-info", "-cluster").Err(); err != nil {
 		t.Fatal(err)
@@ -222,6 +237,7 @@ func TestReachANodeOfACluster(t *testing.T) {
 
 // What is one server is used as one, whatever it says of itself.
 func TestReachOneServerThatIsAllOfItsCluster(t *testing.T) {
+	redistest.Parallel(t)
 	cluster := redistest.Cluster(t, 1, 0)
 	node := cluster.Nodes()[0]
 	kept(t, run(t, node, "acquire", "a", "--lease", "10m"))
@@ -232,16 +248,20 @@ func TestReachOneServerThatIsAllOfItsCluster(t *testing.T) {
 
 // A refusal of the password is no void promise (1), and no outage (69). Each command says it once.
 func TestReachARefusedPassword(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	passwords(t, server.Addr(), "k9Redis")
 	wrong, none := "redis://:k9Wrong@"+server.Addr(), map[string]string{}
-	for _, command := range []string{"ls", "check", "watch", "console"} {
-		attempt{none, []string{command, "--url", wrong}, 77, "refuses the user or the password"}.try(t, "k9")
-		attempt{none, []string{command, "--url", url(server)}, 77, "wants a password: give it by HOLDFAST_PASSWORD"}.try(t, "k9")
+	all := []attempt{
+		{none, []string{"run", "a", "--url", wrong, "--", "true"}, 77, "refuses the user"},
+		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis"}, []string{"run", "a", "--url", url(server), "--", "true"}, 0, ""},
+		{map[string]string{"HOLDFAST_PASSWORD": "k9Wrong"}, []string{"ls", "--url", "redis://:k9Redis@" + server.Addr()}, 0, ""},
 	}
-	attempt{none, []string{"run", "a", "--url", wrong, "--", "true"}, 77, "refuses the user"}.try(t, "k9")
-	attempt{map[string]string{"HOLDFAST_PASSWORD": "k9Redis"}, []string{"run", "a", "--url", url(server), "--", "true"}, 0, ""}.try(t, "k9")
-	attempt{map[string]string{"HOLDFAST_PASSWORD": "k9Wrong"}, []string{"ls", "--url", "redis://:k9Redis@" + server.Addr()}, 0, ""}.try(t, "k9")
+	for _, command := range []string{"ls", "check", "watch", "console"} {
+		all = append(all,
+			attempt{none, []string{command, "--url", wrong}, 77, "refuses the user or the password"},
+			attempt{none, []string{command, "--url", url(server)}, 77, "wants a password: give it by HOLDFAST_PASSWORD"})
+	}
+	try(t, []string{"k9"}, all...)
 }
 
 // That nobody listens is another thing than silence: a wrong port, or a server that has ended.
@@ -260,17 +280,18 @@ func TestReachNobody(t *testing.T) {
 	closed := gone.Addr().String()
 	gone.Close()
 	none := map[string]string{}
-	for _, a := range []attempt{
+	all := []attempt{
 		{none, []string{"--url", "redis://" + closed, "ls"}, 69, "connection refused"},
 		{none, []string{"--url", "redis+cluster://" + closed, "ls"}, 69, "connection refused"},
 		{none, []string{"--url", "redis+sentinel://" + closed + "," + closed + "/main", "ls"}, 69, "connection refused"},
 		{none, []string{"--url", "unix:///nowhere/redis.sock", "ls"}, 69, "no such file"},
 		{none, []string{"--url", "redis://" + silent, "ls"}, 69, "was not reached within 2s\n"},
 		{none, []string{"--url", "redis+sentinel://" + silent + "/main", "ls"}, 69, "was not reached within 2s\n"},
-	} {
-		a.args = append(a.args, "--timeout", "2s")
-		a.try(t)
 	}
+	for i := range all {
+		all[i].args = append(all[i].args, "--timeout", "2s")
+	}
+	try(t, nil, all...)
 }
 
 // Two of three servers answer once the third is asked. If one were asked after the other, those two would count as
@@ -293,14 +314,14 @@ func TestReachAQuorumAtOnce(t *testing.T) {
 		})
 		urls = append(urls, "redis://"+proxy.Addr())
 	}
-	attempt{nil, []string{"run", "x", "--quorum", strings.Join(urls, ","), "--", "true"}, 0, ""}.try(t)
+	attempt{nil, []string{"run", "x", "--quorum", strings.Join(urls, ","), "--", "true"}, 0, ""}.try(t, nil)
 }
 
 // The passwords of a quorum come from a file or a variable, and a quorum that refuses them all is no outage.
 func TestReachAQuorumWithPasswords(t *testing.T) {
 	var plain, whole []string
 	for n := range 3 {
-		server := redistest.Server(t)
+		server := server(t)
 		passwords(t, server.Addr(), fmt.Sprintf("k9Pass%d", n))
 		plain = append(plain, url(server))
 		whole = append(whole, fmt.Sprintf("redis://:k9Pass%d@%s", n, server.Addr()))
@@ -318,6 +339,6 @@ func TestReachAQuorumWithPasswords(t *testing.T) {
 		{none, quorum("--quorum-file", file(t, "\n")), 64, "it has no URL"},
 		{none, quorum("--quorum-file", "/nowhere"), 64, "no such file"},
 	} {
-		a.try(t, "k9")
+		a.try(t, []string{"k9"}) // one after the other: they want one lock
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestSlots(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	run(t, server, "slots", "show", "w").want(t, 0, "w: no number is taken")
 	run(t, server, "slots", "free", "w", "0", "--yes").want(t, 0, "nobody has number 0 of w")
 	c := client(t, server, "pod-1")

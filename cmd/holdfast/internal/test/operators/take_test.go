@@ -40,7 +40,7 @@ func lasts(t *testing.T, server *redistest.Proc, name string, want time.Duration
 }
 
 func TestALockOfAcquireOutlivesTheCommand(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "")
 	a := kept(t, run(t, server, "acquire", "deploy", "--lease", "10m", "--as", "job 7"))
 	run(t, server, "inspect", "deploy").want(t, 0, "deploy: mutex", "held by  job 7 (", " left")
@@ -82,7 +82,7 @@ func TestExtendMovesTheLockToANewOwner(t *testing.T) {
 
 // If the owner cannot be printed, nobody could release the lock.
 func TestAcquireReleasesWhatItCannotTellOf(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	r, w := pipe(t)
 	r.Close()
 	errs, errEnd := pipe(t)
@@ -99,7 +99,7 @@ func TestAcquireReleasesWhatItCannotTellOf(t *testing.T) {
 
 // A signal ends a wait, and what was waited for goes to the next.
 func TestASignalEndsTheWaitOfAcquire(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "")
 	l := lock(t, c.Mutex("x"))
 	w := start(t, server, "acquire", "x", "--lease", "10m")
@@ -116,7 +116,7 @@ func TestASignalEndsTheWaitOfAcquire(t *testing.T) {
 }
 
 func TestForceNeedsAYes(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	l := lock(t, client(t, server, "pod-1").Mutex("x", holdfast.Renewed(10*time.Second))) // a loss is told by a renewal
 	known(t, server, "x", "pod-1")
 	run(t, server, "release", "x", "--force").want(t, 64, "--yes")
@@ -156,7 +156,7 @@ func lost(t *testing.T, l *holdfast.Lease) {
 }
 
 func TestForceTakesEachKind(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "pod-1")
 	next := client(t, server, "pod-2")
 	lockers := map[string]func(*holdfast.Client) holdfast.Locker{
@@ -194,7 +194,7 @@ func TestForceTakesEachKind(t *testing.T) {
 }
 
 func TestForceTakesOnePermit(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	c := client(t, server, "")
 	s := c.PermitSemaphore("p")
 	if err := s.SetPermits(t.Context(), 2); err != nil {
@@ -252,7 +252,7 @@ func within(t *testing.T, terms <-chan context.Context) context.Context {
 }
 
 func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	first := campaign(t, client(t, server, ""), "pod-1")
 	term := within(t, first)
 	second := campaign(t, client(t, server, ""), "pod-2")
@@ -281,7 +281,7 @@ func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
 }
 
 func TestForceLeavesAloneWhatNobodyHolds(t *testing.T) {
-	server := redistest.Server(t)
+	server := server(t)
 	server.Admin().Set(t.Context(), "number", 3, 0)
 	server.Admin().HSet(t.Context(), "hash", "a", 1)
 	run(t, server, "release", "number", "--force", "--yes").want(t, 64, "number is a number")

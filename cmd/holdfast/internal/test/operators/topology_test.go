@@ -71,11 +71,13 @@ func listed(t *testing.T, console *redistest.ChildProc, names ...string) {
 }
 
 func TestOnACluster(t *testing.T) {
+	redistest.Parallel(t)
 	cluster := redistest.Cluster(t, 3, 0)
 	everywhere(t, cluster.Nodes()[0], "redis+cluster://"+cluster.Addrs()[0])
 }
 
 func TestBehindSentinel(t *testing.T) {
+	redistest.Parallel(t)
 	set := redistest.Sentinel(t)
 	everywhere(t, set.Master(), "redis+sentinel://"+set.SentinelAddrs()[0]+"?master_name="+redistest.MasterName)
 }

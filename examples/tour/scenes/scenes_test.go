@@ -5,13 +5,17 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.Together(6) // a scene mostly waits
+	redistest.Main(m)
+}
 
 func TestEverySceneHolds(t *testing.T) {
 	redistest.RealTime(t)
@@ -41,15 +45,19 @@ func playAlone(t *testing.T, scene scene) []string {
 }
 
 func TestTheTourOnAServerLeavesNothingThere(t *testing.T) {
-	t.Parallel()
-	server := redistest.Server(t)
-	var out bytes.Buffer
-	if err := Run(t.Context(), &out, "redis://"+server.Addr(), nil); err != nil {
-		t.Errorf("%v\n%s", err, &out)
-	}
-	keys, err := server.Admin().Keys(t.Context(), "*").Result()
-	if err != nil || len(keys) > 0 {
-		t.Errorf("it leaves %q, %v", keys, err)
+	for i, scene := range scenes {
+		t.Run(scene.title, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Server(t)
+			var out bytes.Buffer
+			if err := Run(t.Context(), &out, "redis://"+server.Addr(), []string{"-scene", strconv.Itoa(i + 1)}); err != nil {
+				t.Errorf("%v\n%s", err, &out)
+			}
+			keys, err := server.Admin().Keys(t.Context(), "*").Result()
+			if err != nil || len(keys) > 0 {
+				t.Errorf("it leaves %q, %v", keys, err)
+			}
+		})
 	}
 }
 

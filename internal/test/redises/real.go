@@ -4,7 +4,6 @@ package redises
 
 import (
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,29 +25,5 @@ func Real(t *testing.T, n int) (servers []*redistest.Proc, clients func() []*hol
 			all = append(all, clienttest.OpenClient(t, rdb))
 		}
 		return all
-	}
-}
-
-// Free waits until the lock called Name is free on each of the servers in mask.
-func Free(t *testing.T, servers []*redistest.Proc, mask int) {
-	t.Helper()
-	for i, s := range servers {
-		if mask&(1<<i) != 0 {
-			redistest.Eventually(t, time.Minute, "free", func() error {
-				if n, err := s.Admin().Exists(t.Context(), Name).Result(); err != nil || n > 0 {
-					return holdfast.ErrBusy
-				}
-				return nil
-			})
-		}
-	}
-}
-
-// FreezeAllBut freezes the servers that are not in mask.
-func FreezeAllBut(servers []*redistest.Proc, mask int) {
-	for i, s := range servers {
-		if mask&(1<<i) == 0 {
-			s.Freeze()
-		}
 	}
 }

@@ -60,9 +60,10 @@ const (
 // Check asks every master behind the Client for anything that voids the promises in docs/guarantees.md: an
 // eviction policy, missing persistence, asynchronous replication, missing rights, and a quorum of one server
 // or of an even number. It also finds a server near its limit of connections. Where the Client waits for
-// replicas, Check also finds that too few of them are connected, or that the user may not use WAIT. If there
-// is nothing to report, Check returns no findings. If Check itself fails, it returns the error and what it
-// had found before: a server may have refused the connection, since it is at its limit, or be out of memory.
+// replicas, Check also reports too few connected replicas, and a user that may not use WAIT. If there is
+// nothing to report, Check returns no findings. If Check itself fails, it returns the error and what it had
+// found before: the findings may explain the error, such as a server at its limit of connections, or out of
+// memory.
 //
 // Rights depend on the names in use and on the kinds of synchronizer. For each of names, or for
 // "holdfast" if there are none, Check locks and releases a name of its own that begins with
@@ -179,13 +180,13 @@ func readInfo(server string, info map[string]string) []Finding {
 	return findings
 }
 
-// nearLimit is the share of maxclients, in percent, from which on Check warns: what is left must
-// do for a rollout, in which the old processes and the new ones run at the same time.
+// nearLimit is the share of maxclients, in percent, from which on Check warns: the rest must be
+// enough for a rollout, in which the old processes and the new ones run at the same time.
 const nearLimit = 80
 
 // connections returns how many connections count against the server's limit, and that limit. The
-// limit is 0 if the server does not say it. Replicas and a cluster's own links count against it,
-// and connected_clients has neither.
+// limit is 0 if the server does not report it. Replicas and the links between the servers of a
+// cluster count against the limit too, but connected_clients does not include them.
 func connections(info map[string]string) (used, limit int) {
 	limit, _ = strconv.Atoi(info["maxclients"])
 	for _, field := range []string{"connected_clients", "connected_slaves", "cluster_connections"} {

@@ -1,4 +1,4 @@
-// Which rights Check finds missing: it does all that each kind does.
+// How Check finds missing rights: it tries out everything that each kind does.
 
 package holdfast
 
@@ -20,7 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// checkRights does with a name of its own everything that Holdfast does with name.
+// checkRights does everything that Holdfast would do with name, on a name of its own that begins
+// with it.
 func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error) {
 	probe := c.mapped(name) + ":check:" + uuid.NewString()
 	at, err := c.space.ForFairLock(probe)

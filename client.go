@@ -51,7 +51,8 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 	return c
 }
 
-// newEngine returns the engine of a Client with that config; a broken one if something is wrong.
+// newEngine returns the engine of a Client with that config. If something is wrong, every call of
+// the engine fails.
 func newEngine(rdb redis.UniversalClient, tel *telemetry.Telemetry, config *config) *engine.Engine {
 	space, err := keys.InSpace(config.keyPrefix)
 	if err != nil {
@@ -85,9 +86,9 @@ func (c *Client) ID() string {
 // Close does not release anything. A lock that is still held stays in Redis until its lease
 // runs out, since work may be going on under it; release before closing.
 //
-// Close waits for the clean-up after calls that were cancelled just before, for at most
-// 1.5 s; for longer if a server answers late, as long as that needs. A log handler, a provider or
-// another function of yours that blocks makes it 1.6 s, and is left behind.
+// Close waits for the clean-up after calls that were cancelled just before, for at most 1.5 s, or
+// longer beside a server that answers late. For a function of yours that blocks, such as a log
+// handler, it waits for 1.6 s, and then leaves it behind.
 func (c *Client) Close() error {
 	if c.engine.Broken() == nil {
 		c.engine.Close()
@@ -95,7 +96,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Shutdown ends the Client once what it holds has been released, as a server does that lets its requests
+// Shutdown ends the Client once what it holds has been released, as http.Server's Shutdown lets requests
 // finish. From its call on no new lock is granted: Lock, Acquire of leased permits, Attach and Tick return
 // ErrClosed, and so do waits that are under way. Work that is under way goes on: its leases are renewed and
 // may be extended. With a context that carries a lease of this Client it may lock more, and take ticks; a

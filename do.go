@@ -82,7 +82,7 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 	return value, err
 }
 
-// lock locks as WaitAtMost says. If it is nil, ctx alone bounds the wait.
+// lock locks, and waits for at most atMost. If atMost is nil, ctx alone bounds the wait.
 func lock[H Handle](ctx context.Context, locker Lockable[H], atMost *time.Duration) (H, error) {
 	if atMost == nil {
 		return locker.Lock(ctx)
@@ -117,8 +117,8 @@ func stay(ctx context.Context, held Handle, d time.Duration) error {
 	return stays.AtLeast(ctx, d)
 }
 
-// together returns the errors of work and of the release as one error, on one line. If the
-// release's error adds nothing that work's error does not match, it returns work's error alone.
+// together returns the errors of work and of the release as one error, on one line. If work's error
+// already matches all that the release's error matches, it returns work's error alone.
 func together(err, released error) error {
 	switch {
 	case released == nil || err != nil && !adds(err, released):
@@ -174,10 +174,10 @@ func WaitAtMost(d time.Duration) DoOption {
 // passes between two runs. It is ShedLock's lockAtLeastFor. See lease.Lease.AtLeast for what a crash
 // leaves.
 //
-// A Mutex, a FairMutex and a stripe can do that. For any other lock, or if d is negative, work does
-// not run, and the error matches ErrBadArgument. A Lockable of your own can if its handle has the
-// method AtLeast of a Lease. If d is longer than the lease, Do sends one request more, and if that
-// fails, work does not run.
+// It works for a Mutex, a FairMutex, a stripe, and a Lockable of your own whose handle has the
+// method AtLeast of a Lease. For any other lock, or if d is negative, work does not run, and the
+// error matches ErrBadArgument. If d is longer than the lease, Do sends one request more, and if
+// that fails, work does not run.
 func AtLeast(d time.Duration) DoOption {
 	return func(o *doing) { o.atLeast = d }
 }

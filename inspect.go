@@ -16,7 +16,7 @@ import (
 
 // Inspect returns the state of a name: who holds it, since when and for how long, and how many
 // wait. It asks the master once, and once more for what those Clients say of themselves; it writes
-// nothing. Any name may be inspected; a name at which no synchronizer stands is KindUnknown.
+// nothing. Any name may be inspected; a name that no synchronizer has is KindUnknown.
 //
 // If a lock has more than some hundred readers, Inspect asks for about 256 of them at a time. A
 // reader that holds the lock from the beginning to the end is among the Holders; a reader that
@@ -34,8 +34,8 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	return i, nil
 }
 
-// introduce adds to inspections what the Clients behind the owners say of themselves. It asks once for
-// every 256 owners. Where that fails, nothing is added.
+// introduce adds to inspections the identities that Clients have published for their owners. It asks
+// once for every 256 owners. If a request fails, nothing is added for its owners.
 func (c *Client) introduce(ctx context.Context, all []found) {
 	var owners []hold.Owner
 	each := func(f func(owner Owner, who, note *string)) {
@@ -79,12 +79,11 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	return i, nil
 }
 
-// InspectAll inspects every name that matches the pattern. The pattern has the syntax of
-// Redis's SCAN, and is compared with names as they are in Redis; "" matches all. With WithKeyPrefix
-// only keys with that prefix are looked at, and names are without it. InspectAll asks every master. It
-// leaves out names that are free, names at which no synchronizer stands, keys of a Once whose work is done,
-// barriers at which nobody waits, and limits of which something can be taken; any whole number counts as
-// KindCount.
+// InspectAll inspects every name that matches the pattern. The pattern has the syntax of Redis's SCAN, and
+// is compared with names as they are in Redis; "" matches all. With WithKeyPrefix only keys with that
+// prefix are looked at, and names are without it. InspectAll asks every master. It leaves out names that
+// are free, names that no synchronizer has, keys of a Once whose work is done, barriers at which nobody
+// waits, and limits of which something can be taken; any whole number counts as KindCount.
 //
 // The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is
 // returned once; a name that appears or goes meanwhile is returned once or not at all. An error with a Name
@@ -147,7 +146,7 @@ type found struct {
 	err error
 }
 
-// stands reports whether a synchronizer stands at the name, or the inspection failed.
+// stands reports whether there is a synchronizer at the name, or the inspection failed.
 func (f found) stands() bool {
 	switch f.Kind {
 	case KindFree, KindUnknown:

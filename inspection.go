@@ -194,7 +194,7 @@ func (i Inspection) String() string {
 	return text
 }
 
-// counts returns what String says of the numbers that its Kind has, and of its State.
+// counts returns the part of String with the numbers and the State that the inspection's Kind has.
 func (i Inspection) counts() string {
 	switch i.Kind {
 	case KindCount, KindLatch:

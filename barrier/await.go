@@ -97,8 +97,8 @@ func (p *party) await(ctx context.Context) error {
 	return p.verdict(ctx, err)
 }
 
-// arrive has the party arrive. It returns its place, or nil if it needs none: the generation has
-// ended, or the party could not arrive.
+// arrive announces the party to Redis. It returns the party's place, or nil if there is none to
+// keep: the generation has ended, or the party could not arrive.
 func (p *party) arrive(ctx context.Context) (*hold.Lease, error) {
 	b := p.barrier
 	for {
@@ -149,7 +149,7 @@ func (p *party) wait(held context.Context) error {
 	return err
 }
 
-// Try implements line.Asker: it asks how the generation stands.
+// Try implements line.Asker: it asks whether the generation is open, and if not, how it has ended.
 func (p *party) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	how, held, attempts, err := p.barrier.look(ctx, p.trip.Generation, p.owner)
 	p.attempts += attempts
@@ -167,8 +167,8 @@ func (p *party) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	}
 }
 
-// verdict returns what becomes of a party that has arrived, and whose wait has ended because of why.
-// It breaks the generation if that is open.
+// verdict returns the result of Await for a party that has arrived, and whose wait ended with the
+// error why. If the generation is still open, verdict breaks it.
 func (p *party) verdict(ctx context.Context, why error) error {
 	if errors.Is(why, errs.Closed) {
 		return why
@@ -188,7 +188,7 @@ func (p *party) verdict(ctx context.Context, why error) error {
 	}
 }
 
-// leave gives up the place, in the background: by now nobody waits for what Redis says to that.
+// leave gives up the place, in the background: by now nobody waits for the answer.
 func (p *party) leave(ctx context.Context, place *hold.Lease) {
 	release := func() { _ = place.Release(context.WithoutCancel(ctx)) }
 	if !p.barrier.engine.Background(release) {
@@ -196,7 +196,8 @@ func (p *party) leave(ctx context.Context, place *hold.Lease) {
 	}
 }
 
-// unknown adds to why that nobody can say how the generation has ended.
+// unknown wraps why, so that it also matches ErrUnknown: nobody can say how the generation has
+// ended.
 func unknown(why error) error {
 	if errors.Is(why, errs.Unknown) {
 		return why

@@ -79,7 +79,8 @@ type State struct {
 	Arrived int
 }
 
-// State asks the master how the barrier stands. Transient errors of Redis are retried until ctx ends.
+// State asks the master for the state of the barrier. Transient errors of Redis are retried until ctx
+// ends.
 func (b *Barrier) State(ctx context.Context) (State, error) {
 	s, err := b.state(ctx)
 	if err != nil {

@@ -22,8 +22,8 @@ type Option func(*hold.Settings)
 // lease.MinLease.
 func Lease(d time.Duration) Option { return func(s *hold.Settings) { s.Length = d } }
 
-// newSettings applies the options to the defaults. A place is always renewed, and ctx bounds the
-// wait: so of the Client's defaults only the length counts.
+// newSettings applies the options to the defaults. Of the Client's defaults only the length of a
+// lease counts: a place is always renewed, and ctx alone bounds the wait.
 func newSettings(defaults hold.Settings, options []Option) hold.Settings {
 	s := hold.Defaults()
 	s.Length = defaults.Length

@@ -47,8 +47,8 @@ func (r *resource) Describe(w *line.Want) {
 	w.Key, w.Channel = r.at.Places+" arrivals", r.at.Channel
 }
 
-// Acquire is the arrival. Redis remembers it for at least as long as the place lasts. A request
-// that came later than that would be another arrival, so none is sent.
+// Acquire is the arrival. Redis remembers it for at least as long as the place lasts. No request is
+// sent later than that: it would be another arrival.
 func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	r.owner = owner.String()
 	r.asked = &conn.Call{
@@ -65,7 +65,7 @@ func (r *resource) Recount(owner hold.Owner, _ int, length time.Duration) *conn.
 	return r.Renew(owner, length)
 }
 
-// Renew needs only one key. So it goes on in a slot on the move.
+// Renew needs only one key, so it works while the cluster moves the slot.
 func (r *resource) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: renewScript,
@@ -74,7 +74,7 @@ func (r *resource) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	}
 }
 
-// Release has the party leave. If its generation is open, that breaks.
+// Release has the party leave. If its generation is open, the generation breaks.
 func (r *resource) Release(owner hold.Owner, publish string) *conn.Call {
 	return &conn.Call{
 		Script: releaseScript,
@@ -104,8 +104,8 @@ func (r *resource) Heard(string) error { return nil }
 // Concludes implements hold.Concluding.
 func (r *resource) Concludes() bool { return false }
 
-// look asks how the generation stands. If it is open, held is how long it stays open at least, even if no place is
-// renewed. owner is that of one of its parties.
+// look asks whether the generation is open, and if not, how it has ended. If it is open, held is how long it stays
+// so at least, even if no place is renewed. owner is the owner of one of its parties.
 func (b *Barrier) look(ctx context.Context, generation int64, owner string) (how int64, held line.Held, attempts int, err error) {
 	call := b.about(ctx, lookScript, generation, owner)
 	if err = b.engine.Conn.Run(ctx, call); err == nil {
@@ -115,8 +115,8 @@ func (b *Barrier) look(ctx context.Context, generation int64, owner string) (how
 }
 
 // breaks breaks the generation if it is open, and returns how it has ended. The error matches
-// errs.Unknown if it may have been broken without an answer. owner is that of one of its parties, or
-// empty.
+// errs.Unknown if Redis may have broken it without the answer coming through. owner is the owner of
+// one of its parties, or empty.
 func (b *Barrier) breaks(ctx context.Context, generation int64, owner string) (how int64, err error) {
 	call := b.about(ctx, breakScript, generation, owner)
 	if err = b.engine.Conn.Run(ctx, call); err == nil {
@@ -129,8 +129,8 @@ func (b *Barrier) breaks(ctx context.Context, generation int64, owner string) (h
 	return forgotten, err
 }
 
-// note remembers that the generation is over, if it is. One that Redis does not know is over too: its
-// parties get ErrUnknown.
+// note remembers that the generation is over, if how says so. A generation that Redis does not know
+// is over too: its parties get ErrUnknown.
 func (b *Barrier) note(how, generation int64) {
 	if how == tripped || how == broken || how == forgotten {
 		b.engine.Ended.Note(b.at.Record, generation)

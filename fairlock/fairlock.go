@@ -94,7 +94,7 @@ func (m *Mutex) request() hold.Request {
 	return hold.Request{Engine: m.resource.Engine, Resource: &m.resource, Settings: *m.settings}
 }
 
-// lock returns the lock. If m is nil or the zero Mutex, it is one that cannot be used, and says so.
+// lock returns the lock. For a nil or zero Mutex it returns one whose every call fails.
 func (m *Mutex) lock() *resource {
 	if m == nil || m.settings == nil {
 		r := newResource(nil, "", "", new(hold.Settings))

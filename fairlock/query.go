@@ -93,7 +93,7 @@ func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 }
 
 // Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
-// is no Owner's, the error matches ErrBadArgument.
+// cannot be parsed as an Owner, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 	owner, err := m.lock().Holder(ctx)
 	return lease.Owner(owner), err

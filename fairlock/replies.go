@@ -1,4 +1,5 @@
-// What the scripts that look at the queue answer. Each layout is in the head of the Lua file, and here.
+// The replies of the scripts that look at the queue. Each layout is in the head of the Lua file, and
+// here.
 
 package fairlock
 

@@ -37,7 +37,8 @@ func newResource(e *engine.Engine, name, key string, settings *hold.Settings) re
 // Grain implements hold.Queueing.
 func (r *resource) Grain() line.Grain { return line.PerWaiter }
 
-// Describe names channels so that a waiter also listens for releases by clients that know of no queue.
+// Describe names the channels of the lock. Among them is the one for releases by clients that know of
+// no queue.
 func (r *resource) Describe(w *line.Want) { w.Key, w.Told = r.At().Queue, r }
 
 // Acquire asks without taking a place.

@@ -1,10 +1,10 @@
-// Package fence is the other side of a fencing token: what is written to. A fence remembers the greatest token
-// that it has seen for each resource, and refuses a smaller one, because that comes from a holder of the past,
-// whose lock was granted to another since.
+// Package fence is the other side of a fencing token: the resource that the holder writes to. A fence
+// remembers the greatest token that it has seen for each resource, and refuses a smaller one, because that
+// comes from a holder of the past, whose lock was granted to another since.
 //
-// No lock that ends of its own accord can do without: a process may stand still for longer than its lease, between its
-// last look at the lock and its write (M. Kleppmann, "How to do distributed locking", 2016). The token of a
-// Lease grows with each grant; docs/guarantees.md says what it is made of.
+// A lock with a lease needs that: a process may be suspended for longer than its lease, between its last look at the
+// lock and its write (M. Kleppmann, "How to do distributed locking", 2016). The token of a Lease grows with each
+// grant; docs/guarantees.md says what it is made of.
 //
 // Show the token before you read what the write depends on, and again with the write. A fence refuses a holder only
 // once a later one has shown its token. If each showed it with its write alone, a former holder could still write
@@ -17,8 +17,8 @@
 //   - Redis: a script that writes only if the token passes;
 //   - Middleware: for a service of your own, whose handlers write under a Guard.
 //
-// The same token passes again: a holder may write more than once. Zero and less is no token, and is refused with an
-// error that matches holdfast.ErrBadArgument: it is what a context without a lease has, for example.
+// The same token passes again: a holder may write more than once. A token of 0 or less is refused with an error
+// that matches holdfast.ErrBadArgument: a context without a lease has 0, for example.
 //
 // Whoever can show a token can shut out all holders with a smaller one. So let only those show one that may take the
 // lock.

@@ -8,8 +8,8 @@ import (
 )
 
 // Guard is a Fence in the memory of a process, for what only that process writes. The zero value is ready. It
-// never forgets a resource, and it has forgotten all of them after a restart: then the first token passes,
-// whichever it is.
+// keeps the token of every resource for as long as the process lives. After a restart it knows none, so the
+// first token passes, whichever it is.
 type Guard struct {
 	mu     sync.Mutex
 	newest map[string]int64

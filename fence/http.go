@@ -18,7 +18,7 @@ func SetHeader(r *http.Request, token int64) { r.Header.Set(Header, strconv.Form
 // it answers
 //
 //   - 428 Precondition Required, if the request has no token;
-//   - 400 Bad Request, if that is no positive number, or if there is more than one;
+//   - 400 Bad Request, if the token is not a positive number, or if there is more than one;
 //   - 412 Precondition Failed, if a later holder has been here before;
 //   - 503 Service Unavailable, if the fence failed.
 //

@@ -27,8 +27,8 @@ var (
 // lock that is not used.
 const DefaultKeep = 7 * 24 * time.Hour
 
-// Redis is a fence for what stands in Redis. It may be another Redis than that of the locks, and should be one
-// that does not lose writes: a failover that forgets a grant may forget what the fence has seen.
+// Redis is a fence for what is stored in Redis. It may be another Redis than that of the locks, and should be
+// one that does not lose writes: a failover that forgets a grant may forget what the fence has seen.
 type Redis struct {
 	Client redis.Scripter
 	// Keep is how long the token of a resource is remembered after it has passed last. The default is
@@ -43,7 +43,7 @@ var _ Fence = Redis{}
 
 func (f Redis) tokenKey(resource string) string { return f.KeyPrefix + "holdfast_fence:{" + resource + "}" }
 
-// check returns an error unless that is a token, and it can be remembered.
+// check returns an error unless token is positive, and the fence can remember it.
 func (f Redis) check(resource string, token int64) error {
 	if f.Keep < 0 {
 		return fmt.Errorf("fence: a token is remembered for %v: %w", f.Keep, errs.BadArgument)
@@ -81,7 +81,7 @@ func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
 // Set sets a key to a value if the token passes for that key; ttl is how long it stays, at least 1 ms, or 0 for ever.
 // If the token does not pass, the error matches ErrStale. If the token is not positive, or ttl is negative, the error
 // matches holdfast.ErrBadArgument, and nothing is sent. On any other error it is not known whether the key was set, and
-// Set may be called again. In a cluster the key must have no brace, so that its token stands in the same slot.
+// Set may be called again. In a cluster the key must have no brace, so that its token is in the same slot.
 func (f Redis) Set(ctx context.Context, key string, value any, ttl time.Duration, token int64) error {
 	if err := f.check(key, token); err != nil {
 		return err

@@ -77,7 +77,7 @@ func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) 
 // If balance comes from an earlier read, "UPDATE accounts SET token = $1 WHERE id = $2 AND token <= $1" goes before
 // that read.
 //
-// It does not see the token. Zero or less is none: do not write with that.
+// Wrote does not see the token, so make sure that it is positive before you write.
 //
 // A row that is not there is not changed either. In MySQL a row that has these values already counts as not
 // changed, unless the connection has clientFoundRows.

@@ -30,7 +30,7 @@ type Section struct {
 	Seed uint64
 }
 
-// deaf is for how long a section may go on after its context has ended, before CheckExclusive complains.
+// deaf is how long a section may go on after its context has ended before CheckExclusive fails the test.
 const deaf = 5 * time.Second
 
 // CheckExclusive runs a critical section by several processes, under pauses, losses, lost replies and outages.
@@ -95,7 +95,8 @@ type Probe struct {
 	pauses pauses
 }
 
-// pauses are how long a section has been in Pause, where it can hear nothing.
+// pauses are the times that a section has spent in Pause, where it cannot notice that its context
+// has ended.
 type pauses struct {
 	mu    sync.Mutex
 	past  time.Duration
@@ -185,7 +186,8 @@ func (c *check) leave(p *Probe) {
 	}
 }
 
-// listen complains if the section goes on for long after its lease has ended. stop ends that.
+// listen fails the test if the section goes on for too long after its lease has ended. stop ends
+// the watch.
 func (c *check) listen(p *Probe) (stop func()) {
 	left := make(chan struct{})
 	var listener sync.WaitGroup
@@ -229,8 +231,8 @@ func (c *check) dice(n int) int {
 	return c.random.IntN(n)
 }
 
-// Pause may make the process stand still for a while, during which its lock may be lost and granted to another,
-// or make something else go wrong. It returns when the process goes on.
+// Pause may suspend the process for a while, in which its lock may be lost and granted to another, or inject
+// another fault. It returns when the process goes on.
 func (p *Probe) Pause() {
 	c := p.check
 	p.pauses.begin()
@@ -262,7 +264,7 @@ func (p *Probe) lose() {
 	_ = p.check.server.lose(p.lease) // unless it has ended already
 }
 
-// standStill is a process that is stopped: it renews nothing meanwhile.
+// standStill suspends the process for d: it renews nothing meanwhile.
 func (p *Probe) standStill(d time.Duration) {
 	p.way.Refuse(true)
 	p.way.BlackHole()

@@ -14,7 +14,7 @@ import (
 // remembers is how many writes a history goes back.
 const remembers = 100
 
-// history is what stood in the server before each of the last writes.
+// history is the server's data before each of the last writes.
 type history struct {
 	of *redistest.MiniServer
 
@@ -22,7 +22,7 @@ type history struct {
 	states []map[string]redistest.Value
 }
 
-// note takes in what stands there before a command. Commands that changed nothing count as one.
+// note records the server's data before a command. Commands that changed nothing count as one.
 func (h *history) note(string) {
 	now := h.of.Values()
 	h.mu.Lock()
@@ -46,9 +46,9 @@ func (h *history) back(n int) map[string]redistest.Value {
 	return then
 }
 
-// Failover breaks all connections, and has a replica take over that has not got the last n writes (at
-// most a hundred): what asynchronous replication may do. What a lock does then is in docs/guarantees.md. Time has
-// not stood still: what ended since the lost writes has ended.
+// Failover breaks all connections, and has a replica take over that has not got the last n writes (at most a
+// hundred): what asynchronous replication may do. What a lock does then is in docs/guarantees.md. Time has passed
+// for it too: a lease that has run out since the lost writes has run out.
 func (s *Server) Failover(n int) {
 	s.network.each((*redistest.FaultProxy).Cut)
 	s.mini.SetValues(s.history.back(n), time.Now())

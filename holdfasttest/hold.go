@@ -73,10 +73,10 @@ func (s *Server) takeAway(name, owner string) {
 	}
 }
 
-// Lose takes away what is held under the lease, and makes its holder know: the lease's Done is closed, and its
-// Err matches ErrLost. If the lease is one on permits or a slot, all who hold some of that name lose them. The server
-// must be up. If the Client has a WithNameMapper, the lease's name must be the name that is stored in Redis. The Client
-// must have no WithKeyPrefix.
+// Lose takes away what is held under the lease, and notifies its holder: the lease's Done is closed, and its Err
+// matches ErrLost. If the lease is one on permits or a slot, all who hold some of that name lose them. The server must
+// be up. If the Client has a WithNameMapper, the lease's name must be the name that is stored in Redis. The Client must
+// have no WithKeyPrefix.
 func (s *Server) Lose(l *holdfast.Lease) {
 	s.t.Helper()
 	if err := s.lose(l); err != nil {

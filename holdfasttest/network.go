@@ -56,8 +56,8 @@ func (n *network) set(down bool) {
 	n.down = down
 }
 
-// Down takes the server off the network: connections break, and new ones are refused. What stands in Redis
-// stays, and its leases go on to run out.
+// Down takes the server off the network: connections break, and new ones are refused. The data in Redis
+// stays, and leases there run out as ever.
 func (s *Server) Down() {
 	s.network.set(true)
 	s.network.each(func(p *redistest.FaultProxy) {
@@ -76,15 +76,15 @@ func (s *Server) Up() {
 // as when a network loses packets. New connections are served.
 func (s *Server) Silence() { s.network.each((*redistest.FaultProxy).BlackHole) }
 
-// LoseReplies has the server do what the next n scripts say and then break the connection: nobody hears
-// whether it was done. Each request of Holdfast is a script, but for those to listen.
+// LoseReplies has the server run the next n scripts, and break the connection in place of each reply:
+// no caller learns whether its script ran. Each request of Holdfast is a script, except subscriptions.
 func (s *Server) LoseReplies(n int) {
 	s.network.mu.Lock()
 	defer s.network.mu.Unlock()
 	s.network.replies = n
 }
 
-// DropMessages loses all messages of a lock's release until restore is called: those who wait must find out
+// DropMessages loses all messages that announce a release, until restore is called: waiters must find out
 // without them.
 func (s *Server) DropMessages() (restore func()) {
 	s.mini.DropMessages(true)

@@ -39,13 +39,13 @@ func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 }
 
 // Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
-// is no Owner's, the error matches ErrBadArgument.
+// cannot be parsed as an Owner, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 	owner, err := m.lock().Holder(ctx)
 	return lease.Owner(owner), err
 }
 
-// ForceRelease takes the lock from its holder and tells the waiters. It reports whether anybody
+// ForceRelease takes the lock from its holder and notifies the waiters. It reports whether anybody
 // held it. The leases of this Client on the lock end at once, and those of others with their next
 // renewal; in both cases with ErrLost. If an application's own hash is at the key, with fields that
 // are not holders, ForceRelease leaves it as it is, and the error matches ErrWrongType.

@@ -36,7 +36,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Prefix stands before certmagic's name of a lock in its name in Redis.
+// Prefix begins the name in Redis of each lock; certmagic's own name of the lock follows.
 const Prefix = "certmagic:"
 
 // Storage is a certmagic.Storage with the locks of Holdfast in place of its own.
@@ -56,9 +56,9 @@ var (
 	_ certmagic.LockLeaseRenewer = (*Storage)(nil)
 )
 
-// New returns the storage with the locks of Holdfast. All servers that share the storage must have it so. The options
-// override the Client's defaults. The lease should be a renewed one, as it is by default: a fixed lease ends as
-// agreed, whether certmagic is done or not.
+// New returns the storage with the locks of Holdfast. All servers that share the storage must wrap it in this way.
+// The options override the Client's defaults. The lease should be a renewed one, as it is by default: a fixed lease
+// ends as agreed, whether certmagic is done or not.
 func New(client *holdfast.Client, storage certmagic.Storage, options ...holdfast.LeaseOption) *Storage {
 	return &Storage{Storage: storage, client: client, options: options, held: make(map[string][]*holdfast.Lease)}
 }
@@ -147,7 +147,8 @@ func (s *Storage) oldest(name string) *holdfast.Lease {
 	return s.held[name][0]
 }
 
-// replace puts a lease in the place of the oldest, and reports whether that was still the one.
+// replace puts the lease with in the place of old, and reports whether old was still the oldest
+// lease of the name.
 func (s *Storage) replace(name string, old, with *holdfast.Lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,7 +58,7 @@ func Once(ctx context.Context, client *holdfast.Client, ticks Ticks, logger cron
 type tickKey struct{}
 
 // TickFrom returns the time of the schedule that a run under Once is for, such as the day that a report is about. ok is
-// false if ctx is not of such a run.
+// false if ctx does not come from such a run.
 func TickFrom(ctx context.Context) (at time.Time, ok bool) {
 	at, ok = ctx.Value(tickKey{}).(time.Time)
 	return at, ok

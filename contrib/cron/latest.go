@@ -14,8 +14,8 @@ const longestGap = 10 * 365 * 24 * time.Hour
 // Latest returns a function for Ticks.At. It returns the latest time of the schedule that is not after now, or the
 // zero time if there was none within ten years.
 //
-// location is that of the Cron: pass its Location(). A spec without CRON_TZ is read in that time zone, so it must be
-// the same on all replicas.
+// location is the time zone of the Cron: pass its Location(). A spec without CRON_TZ is read in that time zone, so
+// it must be the same on all replicas.
 //
 // The times of an "@every 5m" depend on when each replica was started. For it, the ticks are the whole multiples of
 // 5m, and between two of them the job runs once, on the replica that comes first.

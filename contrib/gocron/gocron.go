@@ -12,9 +12,9 @@
 // # Clocks
 //
 // A lock alone excludes only for as long as the job runs: a replica whose clock is late by more than that would run
-// the job again. So NewLocker asks for a time that the lock stays held, also when the job is done sooner. It must be
-// longer than the clocks of the replicas may differ, and than gocron may be late, and shorter than the time between
-// two runs, less that. For a job of every 5 minutes, a minute is right.
+// the job again. So NewLocker asks for a time that the lock stays held, also when the job is done sooner. Call e the
+// most by which the clocks of the replicas may differ, or gocron may be late. The time must be longer than e, and
+// shorter than the time between two runs less e. For a job of every 5 minutes, a minute is right.
 //
 // # On a loss
 //
@@ -49,7 +49,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Prefix stands before the name of a job in the name of its lock: the lock of the job "report" is "gocron:report".
+// Prefix begins the name of each lock, and the name of the job follows: the lock of the job "report" is
+// "gocron:report".
 const Prefix = "gocron:"
 
 // Locker is gocron's Locker, for its options WithDistributedLocker and WithDistributedJobLocker.
@@ -123,7 +124,8 @@ func (l *Locker) Context(ctx context.Context, job string) context.Context {
 	return l.next(job).Context(ctx)
 }
 
-// next takes the oldest run whose Context nobody has taken. The lease of none is nil, which counts as ended.
+// next takes the oldest run whose Context nobody has taken, and returns its lease. If there is none, it
+// returns nil, which counts as an ended lease.
 func (l *Locker) next(job string) *holdfast.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()

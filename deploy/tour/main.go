@@ -3,8 +3,8 @@
 //	go run . -listen :9464
 //	curl localhost:9464/metrics
 //
-// With REDIS_URL it plays on that server, without on an embedded one. compose.yaml starts it beside a
-// Prometheus and a Grafana.
+// With REDIS_URL it runs on that server, without it on an embedded one. compose.yaml starts it beside
+// a Prometheus and a Grafana.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// run serves the metrics, and plays the tour again and again until ctx ends.
+// run serves the metrics, and repeats the tour until ctx ends.
 func run(ctx context.Context, listen string, pause time.Duration) error {
 	registry, options, err := metrics()
 	if err != nil {
@@ -79,8 +79,8 @@ func metrics() (*prometheus.Registry, []holdfast.Option, error) {
 	}, nil
 }
 
-// named has the first part of a name of the tour, after what makes it different from those of other
-// tours on the same server.
+// named matches the first part of a name of the tour, after the prefix that keeps tours on one
+// server apart.
 var named = regexp.MustCompile(`^(?:holdfast-tour:(?:[0-9a-f]{8}:)?)?([^:]*)`)
 
 // group returns what a lock is about: "orders" of "orders:42".

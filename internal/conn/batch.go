@@ -15,12 +15,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// RunBatch sends the calls to the server at addr in a pipeline, on the connection kept for
-// renewals. It calls answer with the outcome of each call: nil if the script has answered, an
-// error otherwise. ctx bounds the try. If no answer has come after the time soon, the calls are run
-// beside it, as any other calls, and again after soon; the answer that comes first counts. The caller decides
-// whether to try again; if the connection has failed, the next try uses a new one. Batches that are
-// under way at the same time have a connection each.
+// RunBatch sends the calls to the server at addr in a pipeline, on the connection kept for renewals. It calls
+// answer with the outcome of each call: nil if the script has answered, an error otherwise. ctx bounds the
+// try. Each time that soon passes without an answer, copies of the calls are run beside the batch, as any
+// other calls; the answer that comes first counts. The caller decides whether to try again; if the connection
+// has failed, the next try uses a new one. Batches that are under way at the same time have a connection
+// each.
 func (m *Manager) RunBatch(ctx context.Context, soon time.Duration, addr string, calls []*call.Call, answer func(i int, err error)) {
 	n := m.servers.At(addr)
 	outcomes := m.sendPatiently(ctx, soon, n, calls)
@@ -38,9 +38,9 @@ func (m *Manager) RunBatch(ctx context.Context, soon time.Duration, addr string,
 	}
 }
 
-// RunOnce sends calls to the server at addr as RunBatch does, but does not send again a call
-// that came late, or that went to a server without its keys. It is for calls that do the work
-// of many: their caller can make a call for each part of that work instead.
+// RunOnce sends calls to the server at addr as RunBatch does, but does not send again a call that
+// came late, or that went to a server without its keys. It is for calls that do the work of many:
+// after a failure their caller makes a call for each part of that work instead.
 func (m *Manager) RunOnce(ctx context.Context, soon time.Duration, addr string, calls []*call.Call) []error {
 	n := m.servers.At(addr)
 	outcomes := m.sendPatiently(ctx, soon, n, calls)
@@ -142,7 +142,7 @@ func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *serv
 // mostOutruns is how many copies of a batch that takes long are run.
 const mostOutruns = 3
 
-// outrun is calls that run beside a batch of the same calls, which takes long.
+// outrun is the copies of the calls of a batch that takes long. They run beside it.
 type outrun struct {
 	calls    []call.Call
 	outcomes []error

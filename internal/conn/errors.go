@@ -1,4 +1,4 @@
-// What the error of a call says to those who do not send calls themselves.
+// What other packages ask about the error of a call.
 
 package conn
 
@@ -27,7 +27,7 @@ func Typed(err error) error {
 // Then the connection is whole, and another call may succeed.
 func Answered(err error) bool { return fault.IsReply(err) }
 
-// Mendable reports whether an operator can mend what the error of a Run says: rights, a password, a
+// Mendable reports whether an operator can mend the cause of a Run's error: rights, a password, a
 // certificate, memory, a disk.
 func Mendable(err error) bool { return fault.Mendable(err) }
 

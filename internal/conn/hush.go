@@ -18,7 +18,7 @@ func (t *attempt) refusesToPublish(err error) bool {
 func (m *Manager) hush(s *call.Script) bool { return s.Hushed() != nil && m.quiet.Load() }
 
 // accepted records that a server has taken a request of the call. If it had refused the loud form,
-// no other call tries that any more.
+// every later call sends the quiet form only.
 func (t *attempt) accepted() {
 	if t.quiet && t.m.quiet.CompareAndSwap(false, true) {
 		t.m.log.Info("holdfast: redis refuses scripts that publish, so the Client publishes after them")

@@ -61,11 +61,11 @@ func (m *Manager) Close() {
 	m.servers.Close()
 }
 
-// Needs returns how long after its sending a request, and one sent after that, may be answered; 0 unless a
+// Needs returns how long two requests, one sent after the other, may take to be answered; 0 unless a
 // server is known to be slow.
 func (m *Manager) Needs() time.Duration { return m.servers.Needs() }
 
-// KnownNode returns what Node returns, or "" if finding it takes more than a look-up.
+// KnownNode is Node without I/O; it returns "" if Node would do I/O.
 func (m *Manager) KnownNode(key string) string {
 	if n := m.servers.Known(key); n != nil {
 		return n.Addr

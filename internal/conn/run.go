@@ -86,7 +86,7 @@ type attempt struct {
 	warned   bool
 }
 
-// answered is the wait that means that there is nothing to wait for.
+// answered is the wait that stands for "no further request: the call was answered".
 const answered time.Duration = -1
 
 // try sends one request. It returns how long to wait before the next one, or answered, or an
@@ -136,8 +136,8 @@ func (t *attempt) sending(n *server.Node, asking bool) server.Sending {
 	return next
 }
 
-// elsewhere returns what reports whether another server has the key now. It is a function of its own so that an
-// attempt stays on the stack.
+// elsewhere returns a function that reports whether another server has the key now. It is a function of its own
+// so that an attempt stays on the stack.
 func elsewhere(servers *route.Servers, n *server.Node, key string) func() bool {
 	return func() bool { return servers.Elsewhere(n, key) }
 }
@@ -196,8 +196,8 @@ func (t *attempt) judge(err error) fault.Verdict {
 	return verdict
 }
 
-// mayBeSilent reports whether an error may mean that the server did not answer the request: it did
-// if it refused it for a reason that only an operator ends.
+// mayBeSilent reports whether an error may mean that the server did not answer the request. A
+// refusal for a reason that only an operator can end is an answer.
 func mayBeSilent(err error) bool {
 	return fault.RemedyOf(err) != fault.Operator || errors.As(err, new(fault.Unreached)) || errors.As(err, new(fault.Unsent))
 }
@@ -246,8 +246,8 @@ func (t *attempt) later() time.Duration {
 	return t.backoff()
 }
 
-// backoff returns a pause that doubles from minBackoff to the most that the last failure is worth, up
-// to half of it random.
+// backoff returns a pause that doubles from minBackoff to the bound for the kind of the last failure.
+// Up to half of it is random.
 func (t *attempt) backoff() time.Duration {
 	d := cmp.Or(t.most, maxBackoff)
 	if t.failures < 8 {
@@ -256,8 +256,8 @@ func (t *attempt) backoff() time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// because adds to end, the error with which the call ends, the last failure, which may have led
-// to it.
+// because adds the last failure, which may be the reason, to end, the error with which the call
+// ends.
 //
 // A deadline that passed while Redis could not be reached also matches errs.Unavailable. A
 // caller that left before its deadline does not get that: Redis is not why it left.

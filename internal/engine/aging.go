@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Aging tells how old something at a server is. The server's clock alone may be set forward, as it is soon
-// after a machine has started, so the time that this process has seen pass counts too. The zero value has
-// seen nothing.
+// Aging estimates how old something at a server is. The server's clock alone may be set forward, as it is
+// soon after a machine has started, so the time that this process has seen pass counts too. The zero value
+// has seen nothing.
 type Aging struct {
 	mu   sync.Mutex
 	what string        // what was seen last
@@ -17,7 +17,7 @@ type Aging struct {
 	seen time.Time     // when that was
 }
 
-// Of returns how old what is, which is so old by the server's clock.
+// Of returns how old the thing named what is. age is its age by the server's clock.
 func (a *Aging) Of(what string, age time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

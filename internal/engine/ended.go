@@ -4,11 +4,12 @@ package engine
 
 import "sync"
 
-// maxEnded is of how many barriers a Client remembers how far they have come. It takes half a MB.
+// maxEnded is for how many barriers a Client remembers the last generation. That takes half a MB.
 const maxEnded = 4096
 
 // Ended has, for each barrier, the greatest generation that this Client knows to be over. The zero
-// value knows none. It may forget: then a party is protected less from a server that has forgotten.
+// value knows none. It may drop a barrier: then a party of that barrier is less protected from a
+// server that has lost its data.
 type Ended struct {
 	mu       sync.Mutex
 	greatest map[string]int64

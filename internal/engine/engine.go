@@ -128,8 +128,8 @@ func (e *Engine) Broken() error {
 	return e.broken
 }
 
-// Usable returns nil, or why what was made with e cannot be used: err, which was found then, or else what
-// is wrong with e. A zero value was made with none.
+// Usable returns nil if what was made with e can be used. Otherwise it returns why not: err, which was
+// found when it was made, or else what is wrong with e. A nil e belongs to a zero value.
 func Usable(e *Engine, err error) error {
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func Usable(e *Engine, err error) error {
 	return e.Broken()
 }
 
-// Made returns v. If v is nil, it returns a zero value, which is as unusable, and can be asked why.
+// Made returns v. If v is nil, it returns a zero value, whose calls fail without a panic.
 func Made[T any](v *T) *T {
 	if v == nil {
 		return new(T)
@@ -168,8 +168,8 @@ func (e *Engine) AtAge(d time.Duration) time.Time { return e.start.Add(d) }
 // Closing returns a context that ends when the Client begins to close.
 func (e *Engine) Closing() context.Context { return e.closing }
 
-// Begin notes the beginning of a call that may need a clean-up. Done must follow; Close waits for
-// it. Once the Client closes, no call begins: the error is errs.Closed.
+// Begin notes the beginning of a call that may need a clean-up. The caller must call Done at its
+// end; Close waits for that. Once the Client closes, no call begins: the error is errs.Closed.
 func (e *Engine) Begin() error {
 	if !e.work.begin(false) {
 		return errs.Closed
@@ -180,8 +180,9 @@ func (e *Engine) Begin() error {
 // Done notes the end of a call that Begin noted.
 func (e *Engine) Done() { e.work.done() }
 
-// closeGrace is how long Close waits for the clean-up of cancelled calls: as long as a request may
-// arrive late, and leeway. Where a server answers late, that is longer.
+// closeGrace is how long Close waits for the clean-up of cancelled calls: the longest that a
+// request may take effect after its sending, plus some leeway. Beside a server that answers late,
+// Close waits longer.
 const (
 	closeGrace = conn.Window + leeway
 	leeway     = 500 * time.Millisecond

@@ -1,4 +1,4 @@
-// What stands at a key that should hold something of Holdfast and holds something else.
+// What is stored at a key that should hold something of Holdfast and holds something else.
 
 package engine
 
@@ -14,7 +14,8 @@ import (
 
 var typeScript = conn.NewScript("engine/type", lua("type"), conn.Always, conn.Mixed)
 
-// foreignTry is how long Redis is asked what stands there, on the way to an error.
+// foreignTry is how long the call waits for Redis to say what is stored there, before it returns
+// its error.
 const foreignTry = 500 * time.Millisecond
 
 // Content is what a kind keeps at a key, as type.lua names it.
@@ -27,10 +28,11 @@ const (
 	SortedSet Content = "zset"   // the places of a barrier
 )
 
-// Foreign adds to err, if it says that a key holds another type of value, what stands at key, how it
-// may have come there, and what to do. own is what should stand there. If own does stand there, or
-// nothing, the wrong value is at another key, or is gone by now: Foreign returns err as it is. It does
-// so too if Redis does not say, for example because rights are missing.
+// Foreign takes an error of a call on key. If err says that a key holds another type of value, Foreign
+// adds what is stored at key, how it may have come there, and what to do. own is what should be stored
+// there. If key holds own or nothing, the wrong value is at another key, or is gone by now, and
+// Foreign returns err as it is. So it does if Redis does not say, for example because rights are
+// missing.
 func (e *Engine) Foreign(ctx context.Context, own Content, key string, err error) error {
 	if !errors.Is(err, errs.WrongType) {
 		return err

@@ -14,9 +14,8 @@ const Grace = 5 * time.Second
 // shared is how long callers are given the same grace.
 const shared = 100 * time.Millisecond
 
-// grace is a context that ends when the time of the releases that use it is over. All releases
-// within a tenth of a second share one: a timer for each would be more than a tenth of a release's
-// cost.
+// grace is a context that bounds releases. All releases within a tenth of a second share one: a
+// timer for each would be more than a tenth of a release's cost.
 type grace struct {
 	context.Context
 	until time.Time

@@ -26,11 +26,11 @@ type Part struct {
 	Until  time.Time     // the local instant after which the renewal must take no effect
 }
 
-// notHeld is what a script that renews many says of a key that is not held.
+// notHeld is the number that a script that renews many returns for a key that is not held.
 const notHeld = -2
 
 // group is a set of tasks that one call can renew: by one script, to one length, and with keys that
-// may stand in one call.
+// one call may have.
 type group []item
 
 // maxGroup bounds the size of a group. A server serves other clients between two calls, and a script
@@ -100,7 +100,7 @@ func (m *item) suits(other *item) bool {
 	return m.Script == other.Script && m.slot == other.slot && m.Length == other.Length
 }
 
-// order sorts members so that those that suit each other stand together.
+// order sorts members so that those of one group are next to each other.
 func order(a, b item) int {
 	return cmp.Or(
 		cmp.Compare(a.Script.Name(), b.Script.Name()),
@@ -126,8 +126,8 @@ func (r *scratch) call(g group, client *string) *conn.Call {
 	return call
 }
 
-// answer tells each task the outcome of its renewal. It returns the tasks whose outcome is not
-// known although the server answers. They must be renewed alone.
+// answer gives each task the outcome of its renewal. It returns the tasks whose outcome is not
+// known although the server answers: they must be renewed alone.
 func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 	if err != nil && !conn.Answered(err) {
 		for _, m := range g {

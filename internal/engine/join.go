@@ -17,8 +17,8 @@ type joins struct {
 	byKey map[string]*Join
 }
 
-// Join is the callers of this process that want the same answer, of whom one leads: it asks, for
-// all of them.
+// Join is a group of callers of this process that want the same answer. One of them leads: it asks
+// for all of them.
 type Join struct {
 	joins *joins
 	key   string
@@ -32,7 +32,7 @@ type Join struct {
 }
 
 // Lead is the turn of one caller to lead a Join. It must call Tell or Leave. The first such call
-// ends the turn, also one that somebody makes in the place of a caller that is stuck; later ones do
+// ends the turn, even one that somebody makes in place of a caller that is stuck; later ones do
 // nothing.
 type Lead struct {
 	join *Join
@@ -40,9 +40,9 @@ type Lead struct {
 }
 
 // Join joins the callers of this process that want the answer for key, and of the same sort. The
-// first one leads. The others wait: for the answer that the leader tells, or until its turn has
-// ended without one, when the next of them leads. A caller of another sort than the present ones
-// leads alone: it shares nothing.
+// first one leads. The others wait for the answer that the leader passes to Tell. If its turn ends
+// without one, the next of them leads. A caller of another sort than the present ones leads alone:
+// it shares nothing.
 //
 // Join returns a Lead if the caller leads, and an answer otherwise. If ctx ends the wait, the error
 // matches ctx's error, and errs.Busy if a leader has said so; otherwise errs.Unavailable, if ctx's deadline
@@ -106,8 +106,8 @@ func (s *joins) leaves(j *Join, end error) error {
 	}
 }
 
-// waited notes that one caller no longer waits, and may lead now. If it has left a turn to which
-// nobody is left, it ends the Join.
+// waited notes that one caller no longer waits: it leads now, or has left. If nobody is left,
+// waited ends the Join.
 func (s *joins) waited(j *Join) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (l *Lead) end() bool {
 	return ended
 }
 
-// Busy says that somebody is at work: this leader, or another that Redis has named.
+// Busy records that somebody is at work: this leader, or another that Redis has named.
 func (l *Lead) Busy() {
 	l.join.joins.mu.Lock()
 	defer l.join.joins.mu.Unlock()

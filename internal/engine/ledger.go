@@ -59,14 +59,14 @@ type Once struct {
 	Args   []any    // ARGV[5] and on
 }
 
-// publishPatience is how long a call waits to learn which command tells of releases. If the masters
-// of a cluster do not answer, this must not keep the call from saying so.
+// publishPatience is how long a call waits to learn which command publishes. If the masters of a
+// cluster do not answer, the call itself must fail and say so.
 const publishPatience = time.Second
 
-// Publish returns the command that tells a channel's subscribers. If no master of a cluster has
-// said in time which command that is, it returns SPUBLISH, which servers have had since Redis 7. On
-// an older server that command fails; the scripts ignore the failure, and the waiters' polls must
-// do instead.
+// Publish returns the command that publishes to a channel. If no master of a cluster has said in
+// time which command that is, it returns SPUBLISH, which servers have had since Redis 7. On an
+// older server that command fails; the scripts ignore the failure, and waiters find out by their
+// polls.
 func (e *Engine) Publish(ctx context.Context) string {
 	if known := e.Conn.KnownPublishCommand(); known != "" {
 		return known
@@ -80,7 +80,7 @@ func (e *Engine) Publish(ctx context.Context) string {
 	return command
 }
 
-// Ledger returns this Client's ledger at the key that begins with prefix.
+// Ledger returns this Client's ledger. Its key begins with prefix.
 func (e *Engine) Ledger(prefix string) Ledger {
 	return Ledger{engine: e, key: prefix + ":" + e.client}
 }

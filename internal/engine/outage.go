@@ -1,5 +1,5 @@
-// What the log says when renewals begin to fail, when they get through again, and when they come
-// late.
+// The log lines about renewals: when they begin to fail, when they get through again, and when they
+// come late.
 
 package engine
 
@@ -46,11 +46,11 @@ func (s *sender) tried(addr string, outcome error) {
 	}
 }
 
-// errUnanswered is what the log says of renewals that are still waited for.
+// errUnanswered is the error in the log line about renewals that have no answer yet.
 var errUnanswered = errors.New("no answer has come yet")
 
-// unanswered has the log say that renewals fail, if they are not answered within two tries. The caller calls
-// the function that it returns when they were answered, before it says so.
+// unanswered logs that renewals fail if they are not answered within two tries. When they are answered, the
+// caller calls the function that unanswered returns before it reports that.
 func (s *sender) unanswered(addr string, try time.Duration) (answered func() bool) {
 	return time.AfterFunc(2*try, func() { s.tried(addr, errUnanswered) }).Stop
 }
@@ -84,9 +84,9 @@ func (o *outages) take(addr string, failed bool, now time.Time) (begun bool, las
 	return begun, lasted
 }
 
-// behind logs that more renewals are due than get through, if the most urgent task of a
-// batch has less than half of its lease left, and more tasks wait. Then leases will be lost, if it
-// goes on like that, though the server answers.
+// behind logs that more renewals are due than get through, if the most urgent task of a batch has
+// less than half of its lease left, and more tasks wait. If that goes on, leases will be lost
+// although the server answers.
 func (s *sender) behind(addr string, urgent renewal.Task, waiting int) {
 	s.e.measure(func() { s.e.Telemetry.RenewalBacklog(waiting) })
 	deadline, try := urgent.Urgency()
@@ -98,7 +98,7 @@ func (s *sender) behind(addr string, urgent renewal.Task, waiting int) {
 	}
 }
 
-// sayLate reports whether it is to be logged again that renewals come late.
+// sayLate reports whether to log now that renewals come late: not again soon after the last time.
 func (o *outages) sayLate(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

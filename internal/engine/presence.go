@@ -1,4 +1,4 @@
-// What a Client says of itself in Redis: who it is, and what its holders note.
+// The presence of a Client in Redis: its identity, and the notes of its holders.
 
 package engine
 
@@ -41,8 +41,8 @@ const (
 	absentGrace = 500 * time.Millisecond
 )
 
-// presence is what a Client says of itself in Redis. It is one more task of the renewal scheduler: it
-// has no goroutine and no timer of its own, and no caller waits for it.
+// presence keeps a Client's identity and notes in Redis. It is one more task of the renewal
+// scheduler: it has no goroutine and no timer of its own, and no caller waits for it.
 //
 // It is on the wheel from the first acquisition until the Client has held nothing, waited for nothing
 // and asked for nothing for presentEvery. So a Client that is idle wakes nobody.
@@ -79,12 +79,13 @@ const (
 	kept              // it is, and the Client has asked for nothing since
 )
 
-// SayWho makes the Client say in Redis that it is who. It must be called before the first acquisition.
+// SayWho makes the Client write the identity who to Redis. It must be called before the first
+// acquisition.
 func (e *Engine) SayWho(who string) {
 	e.presence = &presence{e: e, who: Cut(who), key: e.Keys.ForClient(e.client), version: 1}
 }
 
-// Cut returns text without what is more than MaxSaid bytes of it, and without half of a letter.
+// Cut returns the first MaxSaid bytes of text at most, without splitting a character.
 func Cut(text string) string {
 	if len(text) > MaxSaid {
 		text = text[:MaxSaid]
@@ -92,8 +93,7 @@ func Cut(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// Present notes that the Client asks for something. It is on the path of each acquisition, and sends
-// nothing there.
+// Present notes that the Client asks for something. Each acquisition calls it, so it sends nothing.
 func (e *Engine) Present() {
 	p := e.presence
 	if p == nil || p.use.Load() == used {
@@ -104,8 +104,8 @@ func (e *Engine) Present() {
 	}
 }
 
-// Note has the Client say something of the hold of its owner with that number, in place of what was
-// said of it before. "" takes that back if the same lease has said it.
+// Note has the Client write a note about the hold of its owner with that number, in place of the
+// note before. "" removes a note that the same lease, by, has made.
 func (e *Engine) Note(owner int64, by any, text string) {
 	p := e.presence
 	if p == nil {
@@ -139,8 +139,8 @@ func (p *presence) change(owner int64, n note) bool {
 	return true
 }
 
-// StaysBehind notes that something which the Client held stays in Redis after it, so that what the
-// Client says must stay too.
+// StaysBehind notes that something which the Client held stays in Redis after it, so the Client's
+// identity must stay too.
 func (e *Engine) StaysBehind() {
 	if p := e.presence; p != nil {
 		p.mu.Lock()
@@ -210,8 +210,8 @@ func (p *presence) Renewed(r Renewed) {
 }
 
 // renewed takes in the outcome of a write, and sets the time of the next one. begun says that it is the
-// first one that failed. The time is set before the mutex is given back: if a note came in between, the
-// later time would stand, and the note would wait for it.
+// first one that failed. The time is set before the mutex is given back: if a note came in between, its
+// earlier time would be overwritten, and the note would wait.
 func (p *presence) renewed(r Renewed) (begun bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,9 +244,9 @@ func (p *presence) answered(r Renewed) (begun bool) {
 	return begun
 }
 
-// leave removes what the Client says, while Close winds up and nothing more is written. If the Client
-// leaves locks behind, which end with their leases, it leaves that too, so that they are known;
-// and if it has said nothing yet, it does now.
+// leave removes the Client's identity and notes, while Close winds up and nothing more is written. If
+// the Client leaves locks behind, which end with their leases, leave keeps them, and writes them if
+// that was not done yet, so that Inspect can show whose the locks were.
 func (p *presence) leave(held bool) {
 	call := p.last(held)
 	if call == nil {

@@ -95,7 +95,7 @@ func (e *Engine) Holds(key string) bool {
 }
 
 // EndHeld ends, with that cause, those holds of this Client under key that belong to holder. It
-// leaves others alone, because another owner of this Client may have been granted the thing since.
+// leaves others alone, because another owner of this Client may have been granted the lock since.
 func (e *Engine) EndHeld(key, holder string, cause error) {
 	for _, h := range e.registry.under(key) {
 		if h.Holder() == holder {

@@ -1,4 +1,5 @@
-// What the scripts have in common that grant, renew or change something with a time to live.
+// The common parts of the replies of scripts that grant, renew or change something with a time to
+// live.
 
 package engine
 

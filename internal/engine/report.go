@@ -140,8 +140,9 @@ func (o *outlet) call(f func()) (done bool) {
 	return true
 }
 
-// close takes nothing more. It returns when everything that is queued was called, or at that time.
-// A handler that has not returned by then is left behind, and nothing is called after it.
+// close makes the outlet accept nothing more. It returns when every queued function was called, or
+// at the time until at the latest. A handler that has not returned by then is left behind, and
+// nothing is called after it.
 func (o *outlet) close(until time.Time) {
 	o.mu.Lock()
 	o.closed = true
@@ -255,8 +256,8 @@ func LogName(name string) string {
 	return name
 }
 
-// LogTime returns a duration as text, which every handler writes alike. slog's JSON handler would
-// write a time.Duration as a number of nanoseconds.
+// LogTime returns a duration as text, so that every handler writes it in the same way: slog's JSON
+// handler would write a time.Duration as a number of nanoseconds.
 func LogTime(d time.Duration) string { return d.Round(time.Microsecond).String() }
 
 // handler puts log records into an outlet. The outlet's goroutine also asks the user's handler

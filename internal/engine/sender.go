@@ -90,8 +90,8 @@ func (s *sender) sendSoon(ctx context.Context, addr string, tasks []Renewable, t
 	}
 }
 
-// sendGroups renews each group by one call. It returns the tasks for which that call did not tell
-// the outcome.
+// sendGroups renews each group by one call. It returns the tasks whose outcome that call did not
+// give.
 func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, try time.Duration, r *scratch) (alone []Renewable) {
 	if len(groups) == 0 {
 		return nil
@@ -146,8 +146,8 @@ func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable, 
 	})
 }
 
-// ofHolds returns the outcomes that are about holds. What a Client says of itself may be refused to it,
-// and says nothing about its renewals.
+// ofHolds returns the outcomes of holds alone. A Client may lack the right to write its identity, which
+// says nothing about its renewals.
 func ofHolds(tasks []Renewable, outcomes []error) []error {
 	for i, task := range tasks {
 		if _, is := task.(*presence); is {

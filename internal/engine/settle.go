@@ -29,8 +29,8 @@ const soon = 5 * time.Millisecond
 // Settle undoes, in the background, what a request whose reply was never heard may have done or may
 // still do. It calls undo again and again, until one is answered after that request's not-after,
 // which is in microseconds of the server's clock. From then on the request changes nothing any
-// more, and whatever it did before has been undone. If an undo overtakes the request, that mostly
-// comes a few milliseconds later, so the first pauses are short.
+// more, and whatever it did before has been undone. If an undo overtakes the request, the request
+// mostly arrives a few milliseconds later, so the first pauses are short.
 //
 // undo returns the call that was answered, or nil if nothing is left to undo. If it fails, Settle
 // logs that and gives up. limit bounds the whole clean-up: after it, what was taken has run out.
@@ -65,7 +65,8 @@ type gaveUp struct {
 	many int       // how many there were since
 }
 
-// tell counts one more. It returns how many there were, if the log is to say so now; otherwise 0.
+// tell counts one more clean-up that gave up. It returns how many there were if they are to be
+// logged now; otherwise 0.
 func (g *gaveUp) tell() (left int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -23,8 +23,8 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 }
 
 // drained waits until nothing is held any more, and until the releases, and the clean-ups, are
-// answered. A call that begins after the last lease has ended finds the Client closed, so that what
-// is waited for comes to an end.
+// answered. A call that begins after the last lease has ended finds the Client closed, so that the
+// wait comes to an end.
 func (e *Engine) drained(ctx context.Context) error {
 	for {
 		empty, held := e.registry.empty()

@@ -47,7 +47,7 @@ func (w *work) done() {
 	}
 }
 
-// tell tells Close, if it waits, once nothing is left. The caller holds the mutex.
+// tell notifies Close, if it waits, once nothing is left. The caller holds the mutex.
 func (w *work) tell() {
 	if w.left() == 0 && w.idle != nil {
 		close(w.idle)
@@ -61,8 +61,8 @@ func (w *work) close() { w.state.Or(noCalls) }
 // left returns how much there is.
 func (w *work) left() int64 { return w.state.Load() & countsWork }
 
-// windUp waits until nothing is left, for least, and then on until ctx ends, for at most most. After that it
-// lets nothing more begin.
+// windUp waits until nothing is left, for at most the time most. The end of ctx ends the wait too,
+// but not before the time least is over. After that it lets nothing more begin.
 func (w *work) windUp(ctx context.Context, least, most time.Duration) {
 	defer w.state.Or(nothing)
 	if !w.over(context.Background(), least) {
@@ -83,8 +83,8 @@ func (w *work) over(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// wait waits until nothing is left, but no longer than that time. A call that is in the user's own
-// code by then, as in a tracer that blocks, is left behind.
+// wait waits until nothing is left, but not beyond the given time. A call that is still in the
+// user's own code then, such as a tracer that blocks, is left behind.
 func (w *work) wait(until time.Time) {
 	w.over(context.Background(), time.Until(until))
 }

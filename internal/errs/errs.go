@@ -1,5 +1,5 @@
-// Package errs holds the sentinel errors that every floor of Holdfast returns. Package lease,
-// which users see, gives them their public names and says what each means.
+// Package errs holds the sentinel errors that all packages of Holdfast return. Package lease, which
+// users see, gives them their public names and says what each means.
 package errs
 
 import "errors"

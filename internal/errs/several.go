@@ -19,7 +19,8 @@ func (s several) Unwrap() []error { return s.causes }
 // Several returns an error of that text, which matches what the causes match.
 func Several(text string, causes []error) error { return several{text, causes} }
 
-// InOneLine returns the errors as one error, which says only once what several of them say.
+// InOneLine returns the errors as one error on one line. Its text has what several of them say only
+// once.
 func InOneLine(all []error) error {
 	var words []string
 	for _, err := range all {

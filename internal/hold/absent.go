@@ -10,7 +10,7 @@ import (
 )
 
 // absent reports whether l is nil or the zero Lease. A program may defer Release before it looks at
-// the error of Lock. That Release must not bring the process down.
+// the error of Lock. That Release must not panic.
 func (l *Lease) absent() bool { return l == nil || l.hold == nil }
 
 // noLease returns the error of an operation on a Lease that is absent.

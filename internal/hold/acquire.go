@@ -155,8 +155,8 @@ type acquisition struct {
 	ofWork    bool // it was asked for under a lease that lasts, so that Shutdown does not refuse it
 }
 
-// turnedAway reports whether Shutdown has begun, and this acquisition is no part of work that it
-// waits for.
+// turnedAway reports whether Shutdown has begun and does not wait for the work that this
+// acquisition belongs to.
 func (a *acquisition) turnedAway() bool {
 	return !a.ofWork && a.engine.Draining().Err() != nil
 }
@@ -232,7 +232,8 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (granter, error) {
 	return granterOf(err)
 }
 
-// granterOf returns who has granted the resource, if no holder has, by the error of the wait.
+// granterOf returns, from the error of the wait, who has granted the resource when no holder of
+// this process has passed it on.
 func granterOf(err error) (granter, error) {
 	if err != nil {
 		return byNobody, err
@@ -251,8 +252,8 @@ func (a *acquisition) once(ctx context.Context) error {
 	return err
 }
 
-// hinted adds a likely mistake of the program to the error of a wait that found the thing held, if
-// the holder is this same Client.
+// hinted adds a hint to the error of a wait that found the resource held by this same Client: that
+// is likely a mistake of the program.
 func hinted(err error, e *engine.Engine, r Resource) error {
 	if errors.Is(err, errs.Busy) && e.Holds(r.Key()) {
 		return fmt.Errorf("%w (the holder is this same Client: a lease that is not released, or whose context was not passed on?)", err)

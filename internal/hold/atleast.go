@@ -61,8 +61,8 @@ func (l *Lease) atLeast(ctx context.Context, d time.Duration) error {
 }
 
 // lastUntil makes the hold last until the Client is as old as stays, in d from now, and returns when
-// it ends here. So a process that dies at any time leaves it for that long. Nothing is asked if the
-// hold lasts that long anyway.
+// it ends here. So even if the process dies at once, the hold stays for that long. Redis is not
+// asked if the hold lasts that long anyway.
 func (l *Lease) lastUntil(ctx context.Context, d, stays time.Duration) (end time.Time, err error) {
 	h := l.hold
 	h.mu.Lock()
@@ -91,7 +91,8 @@ func roundUp(d time.Duration) time.Duration {
 	return (min(d, math.MaxInt64-time.Millisecond) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// staying returns for how long the hold still stays in Redis if it is released now; 0: not at all.
+// staying returns for how long the hold would stay in Redis if it were released now; 0 if not at
+// all.
 func (h *hold) staying() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +108,7 @@ func (h *hold) stillStays() time.Duration {
 }
 
 // leaveBehind is the last release of a hold that stays for that long. Nobody renews it from here on.
-// If the request fails, the hold stays for as long as it would have, which is no less.
+// If the request fails, the hold stays until its lease is over, which is no sooner.
 func (h *hold) leaveBehind(ctx context.Context, left time.Duration) error {
 	call := h.keep(left)
 	err := h.engine.Conn.Run(ctx, call)
@@ -156,8 +157,8 @@ func (h *hold) settleStaying(seat, notAfter int64, limit time.Duration) {
 	})
 }
 
-// keep returns the call that makes the hold end in that time. The time counts from when Redis runs
-// the call, so a call that is long on its way makes it end later by that, never sooner.
+// keep returns the call that makes the hold end after left. The time counts from when Redis runs
+// the call, so a delay on the way makes the hold end later, never sooner.
 func (h *hold) keep(left time.Duration) *conn.Call {
 	call := h.resource.(Keeping).Keep(h.owner(), roundUp(left))
 	call.Cleanup = true

@@ -35,8 +35,8 @@ func (a *acquisition) keep() (*Lease, error) {
 	return l, err
 }
 
-// begin makes the hold and its first lease from what was granted. If it returns an error, the
-// caller must give the grant back.
+// begin makes the hold and its first lease from the grant. If it returns an error, the caller must
+// give the grant back.
 func (a *acquisition) begin() (*Lease, error) {
 	h := &hold{
 		engine:   a.engine,

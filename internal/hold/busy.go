@@ -22,7 +22,7 @@ type Busy struct {
 	err    error
 }
 
-// BusyFor returns err as a Busy of what is barred for that long, by nobody in particular.
+// BusyFor returns err as a Busy without a holder: the resource is barred for the time left.
 func BusyFor(left time.Duration, err error) *Busy { return &Busy{Left: left, err: err} }
 
 func (b *Busy) Error() string { return b.err.Error() }
@@ -34,8 +34,8 @@ type Naming interface {
 	Named(refused *conn.Reply) (holder Owner, token int64)
 }
 
-// refusal is the last refusal of an acquisition. It is read only if the acquisition fails: most of those
-// that are refused are granted later.
+// refusal is the last refusal of an acquisition. It is parsed only if the acquisition fails: most
+// acquisitions that are refused are granted later.
 type refusal struct {
 	reply conn.Reply // of the last request that was not a look
 	sent  time.Time

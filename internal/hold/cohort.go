@@ -69,8 +69,8 @@ func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
 	return l, held
 }
 
-// unsettled reports whether the hold is to stay, a request about it is under way, or what one has done is not
-// known. The caller holds the mutex.
+// unsettled reports whether the hold is to stay, a request about it is under way, or the outcome of one is
+// unknown. The caller holds the mutex.
 func (h *hold) unsettled() bool {
 	return h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect
 }
@@ -125,7 +125,7 @@ func (l *Lease) disown() {
 	l.hold.engine.Background(func() { _, _ = l.release() }) // what it says is nobody's to hear
 }
 
-// lasts reports whether the lease has not ended, and its time is not over either.
+// lasts reports whether the lease goes on: it has neither ended nor reached its end by the clock.
 func (l *Lease) lasts() bool {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()

@@ -34,7 +34,8 @@ func concluded(r Resource, call *conn.Call) error {
 	return nil
 }
 
-// concludes reports whether a release of the hold does more than give the thing up.
+// concludes reports whether the last release of the hold does more than free it: it records a
+// result, for example.
 func (h *hold) concludes() bool {
 	c, ok := h.resource.(Concluding)
 	return ok && c.Concludes()

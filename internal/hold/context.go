@@ -40,14 +40,13 @@ func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	}
 }
 
-// ofWork reports whether ctx carries a lease of that Client, on whatever, that lasts, or is under a
-// whole that has such a lease: what is asked for with ctx is then a part of work that is under way.
+// ofWork reports whether ctx belongs to work that is under way: it carries a lease of that Client,
+// on anything, that lasts, or is under a whole (a MultiLock or a Quorum) with such a lease.
 func ofWork(ctx context.Context, e *engine.Engine) bool {
 	return carriesOf(ctx, e) || underOf(ctx, e)
 }
 
-// TurnedAway reports whether Shutdown has begun, and what is asked for with ctx is no part of work
-// that it waits for.
+// TurnedAway reports whether Shutdown has begun, and ctx does not belong to work that it waits for.
 func TurnedAway(ctx context.Context, e *engine.Engine) bool {
 	return e.Draining().Err() != nil && !ofWork(ctx, e)
 }

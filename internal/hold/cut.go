@@ -10,9 +10,9 @@ import (
 )
 
 // cutShort takes in that a renewal found only left of the hold in Redis, though its lease had
-// longer to go. Another client, with a shorter lease, sets the time to live of what both hold, as
-// Redisson's readers do, and will do so again. While that client lives, it leaves no less than what
-// was found, so a renewal after half of that is soon enough.
+// longer to go. Another client with a shorter lease, such as a reader of Redisson, sets the time to
+// live of what both hold, and will do so again. While that client lives, it leaves no less than
+// what was found, so a renewal after half of that is soon enough.
 func (h *hold) cutShort(left time.Duration) {
 	h.mu.Lock()
 	s := h.seldomToWrite()

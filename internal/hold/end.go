@@ -47,8 +47,8 @@ func (e end) err() error {
 // have it: its last lease was a fixed one, or had a MaxHold, and that time is over; or its grace begins.
 func (e end) byItself() bool { return e == byExpiry || e == byMaxHold || e == byGrace }
 
-// ending is what is still to be done about a lease that has ended, after the hold's mutex is given
-// back.
+// ending is a lease that has ended, and whose contexts and channel are still to be ended, once the
+// hold's mutex is given back.
 type ending struct {
 	lease    *Lease
 	telling  bool // there may be somebody to tell: see rare
@@ -100,7 +100,7 @@ func (e ending) tell() {
 	}
 }
 
-// expire ends the leases whose time has come, and reports whether the hold has ended with them. The
+// expire ends the leases whose time is over, and reports whether the hold has ended with them. The
 // caller holds the mutex.
 func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 	if h.gone {
@@ -173,8 +173,8 @@ func (h *hold) End(cause error) {
 	}
 }
 
-// endAll ends the hold and every lease on it. It returns why the hold has ended, by this call or
-// before it.
+// endAll ends the hold and every lease on it. It returns why the hold has ended, even if it had
+// ended before this call.
 func (h *hold) endAll(l loss) error {
 	h.mu.Lock()
 	if h.gone {
@@ -195,8 +195,9 @@ func (h *hold) endAll(l loss) error {
 	return err
 }
 
-// announce tells of leases that were not released, and of the hold if it has ended with them. If
-// it has not, Redis still counts these leases, so announce has the count corrected.
+// announce notifies the holders of leases that ended without a release, and reports the hold if it
+// has ended with them. If it has not, Redis still counts these leases, so announce has the count
+// corrected.
 func (h *hold) announce(over []ending, gone bool) {
 	for _, e := range over {
 		e.tell()
@@ -215,9 +216,9 @@ func (h *hold) announce(over []ending, gone bool) {
 	h.report()
 }
 
-// tidy gives up what a late request may take again though nobody wants it any more. If the leases
-// have ended as agreed, work may still be going on, so the key is left to its time to live. If
-// that is over before the last of these requests can arrive, tidy gives the thing up then.
+// tidy gives up the hold if a late request may take it again though nobody wants it any more. If
+// the leases have ended as agreed, work may still be going on, so the key is left to its time to
+// live. If that is over before the last of these requests can arrive, tidy gives the hold up then.
 func (h *hold) tidy() {
 	h.mu.Lock()
 	lost, left := h.lost(), time.Until(h.deadline)

@@ -55,7 +55,8 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	return h.entered(a)
 }
 
-// carried returns the error of an entry through a lease that has ended, with the reason ended.
+// carried returns the error of an entry through a lease that has ended. ended is why that lease
+// ended.
 func (h *hold) carried(ended error) error {
 	return fmt.Errorf("the context carries a lease that has ended: owner %s: %w", h.owner().Short(), ended)
 }

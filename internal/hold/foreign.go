@@ -1,4 +1,4 @@
-// What stands at the key of a resource when it is not what the resource keeps there.
+// What is stored at the key of a resource when it is not what the resource keeps there.
 
 package hold
 
@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// contents is what stands at the keys of the resources whose keys hold no hash.
+// contents is what the keys of those resources hold that hold no hash.
 var contents = map[string]engine.Content{
 	"permits":       engine.Number,
 	"barrier.place": engine.SortedSet,
 	"slots":         engine.SortedSet,
 }
 
-// foreign adds to err what stands at the resource's key, if that is not the resource's.
+// foreign adds to err what is stored at the resource's key, if that is not the resource's.
 func (q *Request) foreign(ctx context.Context, err error) error {
 	own, known := contents[q.Resource.Kind()]
 	if !known {

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// undo takes back, in the background, what requests whose replies were never heard may have done or
-// may still do, and what refused requests have left.
+// undo reverts, in the background, what requests without a heard reply may have done or may still
+// do, and what refused requests have left.
 func (a *acquisition) undo() {
 	if a.grant.token != 0 {
 		// By now the process has its next place. A waiter may ask in that place and be granted the
@@ -27,7 +27,7 @@ func (a *acquisition) undo() {
 }
 
 // giveUp releases, in the background, what owner may have of r, until a release is answered after
-// notAfter. After that, and once the lease is over, which lasts for at most left, nothing is
+// notAfter. It also ends once the lease, which lasts for at most left, is over: then nothing is
 // left to give up.
 func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
 	giveUpWith(e, r, owner, 0, notAfter, left)

@@ -92,7 +92,7 @@ func (h *hold) active(delta int64) {
 	h.engine.Telemetry.Permits(h.kind(), delta*h.permits())
 }
 
-// Group returns the group of the lease's name, for what else is measured while it lasts.
+// Group returns the group of the lease's name, for other metrics that are recorded while it lasts.
 func (l *Lease) Group() telemetry.Group { return l.hold.group }
 
 // Entry implements renewal.Task.
@@ -132,8 +132,8 @@ func (h *hold) try() time.Duration {
 	return (longest - renewed) / 6
 }
 
-// graces returns the longest grace of a lease on the hold that is renewed, and that of any. The caller
-// holds the mutex.
+// graces returns two lengths: the longest grace of the hold's renewed leases, and the longest of all
+// its leases. The caller holds the mutex.
 func (h *hold) graces() (renewed, longest time.Duration) {
 	for l := h.leases; l != nil; l = l.next {
 		if r := l.rare; r != nil && l.fixed {
@@ -145,8 +145,8 @@ func (h *hold) graces() (renewed, longest time.Duration) {
 	return renewed, max(renewed, longest)
 }
 
-// renewable returns until when a call may prolong the hold: later than that a lease has ended. The caller
-// holds the mutex.
+// renewable returns until when a call may prolong the hold: after that a lease of it has ended. The
+// caller holds the mutex.
 func (h *hold) renewable() time.Time {
 	renewed, _ := h.graces()
 	return h.deadline.Add(-renewed)
@@ -163,7 +163,7 @@ func (h *hold) overByWallClock(now time.Time) bool {
 	return !now.Round(0).Before(h.deadline.Round(0).Add(-grace))
 }
 
-// length returns what a renewal makes the hold's time to live; 0 if no lease on it is renewed.
+// length returns the time to live that a renewal gives the hold; 0 if no lease on it is renewed.
 func (h *hold) length() time.Duration {
 	var d time.Duration
 	for l := h.leases; l != nil; l = l.next {

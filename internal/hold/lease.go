@@ -28,8 +28,8 @@ type Lease struct {
 	fixed bool
 }
 
-// rare is what a lease has besides its length, if that was asked for. It stands apart because a
-// process may hold very many leases.
+// rare has the fields that few leases need. It is separate because a process may hold very many
+// leases.
 type rare struct {
 	deadline time.Time     // of a fixed lease: its own end, which may be before the hold's
 	maxHold  time.Time     // when MaxHold ends it; zero: never
@@ -121,8 +121,8 @@ func (l *Lease) Err() error {
 	return l.error(ended)
 }
 
-// overdue ends what is over by the clock, which the scheduler has not done yet: this process may have stood
-// still. It returns why the lease has ended, or nil if it goes on.
+// overdue ends what is over by the clock, if the scheduler has not done so yet: this process may have been
+// suspended. It returns why the lease has ended, or nil if it goes on.
 func (l *Lease) overdue() error {
 	h := l.hold
 	h.mu.Lock()

@@ -28,7 +28,8 @@ var (
 	retired     = loss{how: byLoss, reason: telemetry.LostClosed, why: "the whole that it was a part of has ended"}
 )
 
-// Losing is a Resource whose hold is given up in another way after a loss than by its holder.
+// Losing is a Resource whose hold is given up in one way by its holder, and in another way after a
+// loss.
 type Losing interface {
 	Resource
 	// AfterLoss returns the Resource by whose Release it is then given up.
@@ -53,8 +54,8 @@ func (h *hold) givenUp() Resource {
 // hold was lost, and returns how. A value of another type at its key is nobody's hold.
 func answeredGone(err error) (loss, bool) { return overwritten, errors.Is(err, errs.WrongType) }
 
-// seldom is what most holds never have. It stands apart because a process may have very many holds.
-// It is guarded by the hold's mutex.
+// seldom has the fields that few holds need. It is separate because a process may have very many
+// holds. It is guarded by the hold's mutex.
 type seldom struct {
 	changed chan struct{} // closed when the count can be changed again; nil if nobody waits for that
 
@@ -108,8 +109,8 @@ func (h *hold) lose(l loss, now time.Time) {
 	s.lost, s.at, s.held = l, now, h.engine.AgeAt(now)-h.granted
 }
 
-// stoodStill is a delay that shows that the process has stood still, if the end of a hold is found
-// out that long after its deadline: the scheduler alone is late by far less.
+// stoodStill is the delay that shows that the process was suspended: if a hold's end is noticed
+// that long after its deadline. The scheduler alone is late by far less.
 const stoodStill = 250 * time.Millisecond
 
 // silent returns the loss of a hold whose deadline has come. The caller holds the mutex.
@@ -172,7 +173,7 @@ func (l *Lease) because() error {
 	return l.hold.because(l.ended)
 }
 
-// lossTold returns what telemetry tells of the hold's loss, or nil if it was not lost.
+// lossTold returns what telemetry records of the hold's loss, or nil if it was not lost.
 func (h *hold) lossTold() *telemetry.Loss {
 	h.mu.Lock()
 	defer h.mu.Unlock()

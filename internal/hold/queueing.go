@@ -54,7 +54,8 @@ type Released struct {
 	Left Left
 }
 
-// Left is to whom a release has left the thing, as far as that matters to those of this process.
+// Left is for whom a release has freed the resource, as far as that matters to waiters of this
+// process.
 type Left int
 
 const (
@@ -63,7 +64,8 @@ const (
 	LeftToAnother             // to a waiter of another Client
 )
 
-// Looking is a Queueing whose waiters may ask less than Enter when nothing tells them of a change.
+// Looking is a Queueing whose waiters may send a Look, which is cheaper than Enter, when a poll is
+// due and no message has announced a change.
 type Looking interface {
 	Queueing
 	// Look returns a call that keeps the owner's place, if an Enter would do nothing else. Looked
@@ -95,7 +97,7 @@ type Entry struct {
 	Publish string
 }
 
-// takePlace says how the acquisition stands in its resource's queue, if the resource has one.
+// takePlace sets up the acquisition's place in its resource's queue, if the resource has one.
 func (a *acquisition) takePlace() {
 	q, ok := a.resource.(Queueing)
 	if !ok {
@@ -126,8 +128,8 @@ func (a *acquisition) call(ctx context.Context, ask line.Ask) *conn.Call {
 	return q.Enter(e)
 }
 
-// look polls by a Look, where that is enough: in a place whose number is known, and which is the only
-// one to keep. It reports false if the waiter must Enter.
+// look polls by a Look where that is enough: if the number of the waiter's place is known, and no
+// other place is to be kept. It reports false if the waiter must Enter.
 func (a *acquisition) look(ctx context.Context, ask line.Ask) (answer line.Answer, enough bool, err error) {
 	r, ok := a.resource.(Looking)
 	if !ok || !ask.Poll || ask.Seq == 0 || len(ask.Behind) > 0 {
@@ -187,7 +189,7 @@ func lasts(kept time.Duration) time.Duration {
 	return kept - margin(kept)
 }
 
-// handed takes in that a message has handed the thing to the acquisition.
+// handed records that a message has handed the resource to the acquisition.
 func (a *acquisition) handed(by line.Handed) {
 	a.become(by.Owner)
 	// The earlier of the two ends: a server that has just become the master may know of the place

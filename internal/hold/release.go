@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// release is Release. It also returns how long the hold has lasted if it is over or passed on, else
+// release is Release. If the hold is over or passed on, it also returns how long it was held, else
 // telemetry.StillHeld.
 func (l *Lease) release() (held time.Duration, err error) {
 	h := l.hold
@@ -113,8 +113,8 @@ func (h *hold) until() time.Time {
 	return h.deadline
 }
 
-// free gives the thing up in Redis, unless it stays, and with it the seat that the process does not
-// need any more; or it takes a seat for the waiters of this process.
+// free releases the hold in Redis, unless AtLeast keeps it there. By the same request it gives up
+// the process's seat if that is no longer needed, or takes a seat for the waiters of this process.
 func (h *hold) free(ctx context.Context, seat int64) error {
 	if left := h.staying(); left > 0 {
 		h.engine.StaysBehind()
@@ -136,9 +136,9 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	return h.freeWhole(ctx, seat, joins, unheard)
 }
 
-// freeWhole gives the thing up by the script that looks at the queue. It gives up the place of the
+// freeWhole releases the hold by the script that looks at the queue. It gives up the place of the
 // owner with the number seat and takes one for joins (0: none). unheard says that an earlier request
-// may have freed the thing.
+// may have freed it.
 func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) error {
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
@@ -170,11 +170,11 @@ func (h *hold) noteLeft(to Left) {
 	}
 }
 
-// freeUnawaited gives the thing up by the cheapest script, unless somebody waits for it, or is
-// known to have waited lately. Then nothing is done, and the whole release must follow. If anybody
-// was listening, the next release is a whole one, because only that leaves the thing to those
-// outside the queue. unheard says that a sending may have freed the thing all the same, before
-// somebody came to wait.
+// freeUnawaited releases the hold by the cheapest script, unless somebody waits for it, or is known
+// to have waited lately. If somebody does, it does nothing, and the whole release must follow. If
+// anybody was listening, the next release is a whole one, because only that can leave the lock to
+// those outside the queue. unheard says that a request without a heard reply may have freed it all
+// the same, before somebody came to wait.
 func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error) {
 	q, ok := h.resource.(Queueing)
 	if !ok || h.engine.Lines.Awaited(h.resource.Key()) {

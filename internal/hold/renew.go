@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Part implements engine.Renewable. A hold with Replicas is renewed by a call of its own: replicas
-// are waited for only behind such a call.
+// Part implements engine.Renewable. A hold with Replicas is renewed by a call of its own: only such
+// a call waits for replicas.
 func (h *hold) Part() engine.Part {
 	r, ok := h.resource.(Grouped)
 	if !ok {
@@ -148,8 +148,9 @@ func (h *hold) prolonging(call *conn.Call) *conn.Call {
 
 // prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the
 // meantime. If the hold was lost, it is given up, or it would stay in Redis for another whole
-// lease. One that was released, and stays for less than that, gets its own end again. If its leases
-// ended as agreed, it is not given up: work may still be going on, and a Release frees it.
+// lease. A hold that was released, and that AtLeast keeps for less than that, gets its own end
+// again. If its leases ended as agreed, the hold is not given up: work may still be going on, and a
+// Release frees it.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost, stays := h.lost(), h.stillStays() > 0

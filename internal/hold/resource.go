@@ -33,8 +33,8 @@ type Resource interface {
 	Release(owner Owner, publish string) *conn.Call
 }
 
-// Marking is a Resource of which a refused request may leave something in Redis. A waiter that
-// leaves takes that away by a release.
+// Marking is a Resource whose refused requests may leave something in Redis, such as a waiter's
+// mark. A waiter that leaves removes that by a release.
 type Marking interface {
 	Resource
 	// Marks reports whether this one does.

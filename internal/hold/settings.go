@@ -42,9 +42,8 @@ func (s *Settings) TokenKept() time.Duration {
 	}
 }
 
-// RemadeLife returns how long a token's key is kept that was lost and is made anew, in ms, if it
-// would otherwise be kept for that long. The key of a token that is kept for ever was not lost by its
-// age.
+// RemadeLife returns how long, in ms, Redis keeps a token's key that was lost and is made anew.
+// kept is how long it keeps the key otherwise; for 0, for ever, RemadeLife returns the default.
 func RemadeLife(kept int64) int64 { return cmp.Or(kept, DefaultTokenLife.Milliseconds()) }
 
 // NoExpiry is the remaining time of a hold that has no end.

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// PlaceOf returns the place of the thing at key in the Redis of e.
+// PlaceOf returns the place, which is server and key, of what is at key in the Redis of e.
 func PlaceOf(e *engine.Engine, key string) string {
 	if e.Broken() != nil || key == "" {
 		return ""
@@ -17,7 +17,7 @@ func PlaceOf(e *engine.Engine, key string) string {
 	return key + "\x00" + e.Conn.Address()
 }
 
-// KeyAt returns the key of the thing at a place; "" if the place is that of nothing.
+// KeyAt returns the key in a place; "" if there is none.
 func KeyAt(place string) string {
 	return place[:max(strings.LastIndexByte(place, 0), 0)]
 }

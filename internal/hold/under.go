@@ -1,5 +1,5 @@
-// A hold under which other holds were granted. These keep it in Redis beyond the end of its own
-// lease, so it is given up in Redis when that lease is over.
+// A hold under which other holds were granted. They keep it in Redis beyond the end of its own
+// lease, so this process releases it there when that lease is over.
 
 package hold
 
@@ -38,7 +38,7 @@ func (h *hold) keptUntil() (until time.Time) {
 	return until
 }
 
-// outlived gives the hold up in Redis at the end of its lease, if it has ended without a release while
+// outlived releases the hold in Redis at the end of its lease, if it has ended without a release while
 // holds under it go on. It is called when the hold has ended, and when a hold under it has been
 // registered, so that the later of the two calls finds both.
 func (h *hold) outlived() {

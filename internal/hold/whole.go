@@ -14,8 +14,8 @@ type wholeContext struct {
 	parts []*Lease
 }
 
-// wholeKey is the key under which a context returns the nearest wholeContext in it. It is another
-// than leaseKey, so that a Lock re-enters none of the parts.
+// wholeKey is the key under which a context returns the nearest wholeContext in it. It differs from
+// leaseKey, so that a Lock re-enters none of the parts.
 type wholeKey struct{}
 
 func (wholeKey) carriesALease() {}
@@ -33,7 +33,8 @@ func Under(parent context.Context, parts []*Lease) context.Context {
 	return &wholeContext{parent, parts}
 }
 
-// underOf reports whether ctx is of work under a whole with a lease of that Client that lasts.
+// underOf reports whether ctx belongs to work under a whole that has a lease of that Client, and
+// that lease lasts.
 func underOf(ctx context.Context, e *engine.Engine) bool {
 	for {
 		w, ok := ctx.Value(wholeKey{}).(*wholeContext)
@@ -67,8 +68,8 @@ func CarryWhole[L any](parent context.Context, identity string, lease L) context
 	return context.WithValue(parent, ownKey[L]{identity}, own[L]{lease, parent})
 }
 
-// WholeIn returns the innermost lease of type L on the locks with that identity that ctx carries, if
-// it carries one, and the context that the lease was added to.
+// WholeIn looks in ctx for leases of type L on the locks with that identity. It returns the
+// innermost, and the context that it was added to.
 func WholeIn[L any](ctx context.Context, identity string) (lease L, under context.Context, found bool) {
 	o, found := ctx.Value(ownKey[L]{identity}).(own[L])
 	return o.lease, o.under, found

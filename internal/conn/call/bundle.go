@@ -87,8 +87,8 @@ func (b *Bundle) source(shared string) string {
 	return text.String()
 }
 
-// places returns what stands for each ARGV[n] of the part's script in a bundle. first is the place
-// of the first argument that the part's calls have in common.
+// places returns, for each ARGV[n] of the part's script, what replaces it in a bundle. first is the
+// place of the first argument that the part's calls have in common.
 func (p *Part) places(first int) map[string]string {
 	places := map[string]string{"1": "1"}
 	own := 0
@@ -111,7 +111,7 @@ var (
 )
 
 // renumbered returns the text with the numbers that keys and arguments have in a bundle, without its
-// comments, which tell of the old ones.
+// comments, which have the old numbers.
 func renumbered(text string, places map[string]string) string {
 	text = comment.ReplaceAllString(text, "")
 	if at := wholeTable.FindString(text); at != "" {

@@ -58,19 +58,19 @@ type Call struct {
 	acknowledged
 }
 
-// unheard is about the requests of a call whose replies were never heard: see Outstanding.
+// unheard records the requests of a call whose replies were never heard: see Outstanding.
 type unheard struct {
 	outstanding bool
 	notAfter    int64
 }
 
-// acknowledged is about the replicas that have acknowledged a call: see Short.
+// acknowledged records how many replicas have acknowledged a call: see Short.
 type acknowledged struct {
 	replicated int   // how many did
 	unwaited   error // why that number is not known
 }
 
-// Over reports whether Until has passed, so that the call is of no more use.
+// Over reports whether Until has passed: then the call is no longer of use.
 func (c *Call) Over() bool { return !c.Until.IsZero() && !time.Now().Before(c.Until) }
 
 // Deadline returns the time until which a request of the call may take effect if it is sent
@@ -95,10 +95,10 @@ func (c *Call) Status() int64 { return c.Reply.Status() }
 // report it.
 func (c *Call) ServerTime() int64 { return c.Reply.ServerTime() }
 
-// Result returns the third element of the reply: what a script answers that answers by one number.
+// Result returns the third element of the reply, for a script whose own answer is one number.
 func (c *Call) Result() int64 { return c.Int(2) }
 
-// ResultText returns the third element of the reply: what a script answers that answers by one text.
+// ResultText returns the third element of the reply, for a script whose own answer is one text.
 func (c *Call) ResultText() string { return c.Text(2) }
 
 // Int returns element i of the reply if it is a number, and 0 otherwise.
@@ -110,14 +110,13 @@ func (c *Call) Int(i int) int64 {
 // Text returns element i of the reply if it is a string, and "" otherwise.
 func (c *Call) Text(i int) string { return c.Reply.Text(i) }
 
-// Short reports whether fewer replicas than the call asked for are known to have what it did.
-// On the master it was done all the same.
+// Short reports whether fewer replicas have acknowledged the call than it asked for. The master has
+// run it all the same.
 func (c *Call) Short() bool { return c.replicated < c.Replicas }
 
-// Shortage returns the error of a call that is Short. It matches errs.NotReplicated, unless
-// Redis refused to say how many replicas have it: then it is that refusal. A master that has
-// become a replica meanwhile has not refused: it cannot say, and the error matches
-// errs.NotReplicated.
+// Shortage returns the error of a call that is Short. It matches errs.NotReplicated, unless Redis
+// refused to say how many replicas have it: then it is that refusal. If the master has become a
+// replica meanwhile, that is no refusal, and the error matches errs.NotReplicated.
 func (c *Call) Shortage() error {
 	switch {
 	case c.unwaited == nil || !fault.IsReply(c.unwaited):
@@ -134,7 +133,7 @@ func (c *Call) Shortage() error {
 // the server's clock.
 func (c *Call) Outstanding() (notAfter int64, ok bool) { return c.notAfter, c.outstanding }
 
-// AnswerUsually records the script's usual answer, a number alone.
+// AnswerUsually records a usual answer of the script: a number in place of an array.
 func (c *Call) AnswerUsually(answer int64) {
 	c.usual = c.Script.usual(c, answer)
 	c.Reply = Reply{Numbers: c.usual[:]}
@@ -147,7 +146,7 @@ func (c *Call) Join(other *Call) {
 	c.notAfter = max(c.notAfter, other.notAfter)
 }
 
-// Take makes the answer of a copy of the call that of the call.
+// Take copies the answer of a copy of the call into the call.
 func (c *Call) Take(other *Call) {
 	c.Reply, c.Sent, c.acknowledged = other.Reply, other.Sent, other.acknowledged
 }

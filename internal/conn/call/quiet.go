@@ -1,7 +1,7 @@
 // Quiet forms: the scripts for a server that refuses a script that publishes.
 //
 // Alibaba's cluster reads a script before it runs it, and by default refuses one that names a
-// command of Pub/Sub. So each script that tells others has a second form, which NewScript makes: it
+// command of Pub/Sub. So each script that publishes has a second form, which NewScript makes: it
 // returns its messages behind its reply, and the Client publishes them. The first request for such
 // a script is loud. If the server refuses it, the call goes on quietly; and once a server has taken
 // the quiet form of what it had refused, the Client sends nothing else.
@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn/fault"
 )
 
-// What Lua files call to tell others, and what they call instead in a quiet form. A server may take
-// any mention for the command.
+// The functions that Lua files call to publish, and their names in a quiet form. A server may
+// refuse a script for any mention of the command.
 const (
 	publishes = "publish("
 	postpones = "postpone("

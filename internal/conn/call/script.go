@@ -116,7 +116,7 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	return s
 }
 
-// Usual returns the numbers with which the script would answer in full, given its usual answer to the call.
+// Usual returns the numbers of the full answer that a usual answer to the call stands for.
 type Usual func(c *Call, answer int64) [BundleWidth]int64
 
 // Briefly says that the script's usual answer is a number alone: the time, or 1 from a script that is Timeless. To
@@ -129,10 +129,10 @@ func (s *Script) Briefly(usual Usual) *Script {
 // Brief reports whether the script's usual answer is a number alone.
 func (s *Script) Brief() bool { return s.usual != nil }
 
-// minds reports whether the script does nothing when it runs late.
+// minds reports whether the script changes nothing when it runs after its not-after.
 func (s *Script) minds() bool { return !s.Is(Timeless) && !s.Is(Always) }
 
-// publishes reports whether the script tells others, and asks whether it has to know who listens.
+// publishes reports whether the script publishes; asks, whether it has to know who listens.
 func (s *Script) publishes() bool { return strings.Contains(s.body, publishes) }
 func (s *Script) asks() bool      { return strings.Contains(s.body, asks) }
 

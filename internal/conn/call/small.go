@@ -30,8 +30,8 @@ func (p *Smalls) Get(s *Script, key, beside string) *Small {
 }
 
 // Put takes back a Call for which Run has returned nil, and which the caller will not look at
-// again. It keeps no Call that did not come from Get, and none that has a request whose answer
-// was not heard.
+// again. It drops a Call that did not come from Get, and one with a request whose answer was never
+// heard.
 func (p *Smalls) Put(c *Call) {
 	s := c.small
 	if s == nil || c.outstanding {

@@ -109,8 +109,8 @@ func (f *Feed) take(unsubscribe auth.UnsubscribeFunc) {
 	}
 }
 
-// first records the credentials that came with the subscription, unless the listener has been
-// given others meanwhile.
+// first records the credentials that came with the subscription, unless the listener has got newer
+// ones meanwhile.
 func (f *Feed) first(c auth.Credentials) {
 	if f.count.Load() == 0 {
 		f.OnNext(c)

@@ -4,8 +4,8 @@ package dial
 
 import "net"
 
-// Drop closes a connection at once. Closing a TLS connection would first write a farewell, and
-// wait for that.
+// Drop closes a connection at once. Closing a TLS connection would first write a close-notify
+// alert, and wait for that.
 func Drop(conn net.Conn) {
 	if conn != nil {
 		_ = Underneath(conn).Close()

@@ -17,7 +17,7 @@ import (
 // protected begins what a server in protected mode says.
 const protected = "DENIED "
 
-// farewell is how long the words of a server that has closed the connection are waited for.
+// farewell is how long to wait for the error of a server that has closed the connection.
 const farewell = 5 * time.Millisecond
 
 // turnedAway is the error of a connection that the server has turned away. It is no reply: the

@@ -11,9 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Over returns why ctx has ended: its cause if that matches errs.Unavailable, which is the
-// bound of a call that does not wait; ctx's error otherwise. It returns nil if ctx has not
-// ended.
+// Over returns why ctx has ended, or nil if it has not. That is ctx's cause if it matches
+// errs.Unavailable, as for a call that does not wait; otherwise ctx's error.
 func Over(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errs.Unavailable) {
 		return cause

@@ -44,8 +44,9 @@ func Explained(err error, script string) error {
 	return explanation{err, text}
 }
 
-// namedBy returns an error's text without the command that a script has added, and that command; "" if none has.
-// A script that undoes what it did returns the error afterwards, without the place.
+// namedBy returns an error's text without the command that a script has added to it, and that command; "" if
+// there is none. A script that undoes what it did adds the command because it returns the error afterwards,
+// without the place.
 func namedBy(text string) (bare, command string) {
 	at := strings.LastIndex(text, " ('")
 	if at < 0 || !strings.HasSuffix(text, "')") {

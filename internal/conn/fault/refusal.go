@@ -1,4 +1,4 @@
-// A server's error: what it says in the form in which each version writes it, and what can end it.
+// A server's error: how each version words it, and what can end it.
 
 package fault
 

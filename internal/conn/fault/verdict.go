@@ -33,8 +33,8 @@ type Unreached struct{ Err error }
 func (u Unreached) Error() string { return u.Err.Error() }
 func (u Unreached) Unwrap() error { return u.Err }
 
-// NotAlone marks the error of a bundle. By itself, a request may have another outcome, or tells what
-// is wrong with it.
+// NotAlone marks the error of a bundle. Sent alone, a request may succeed, or its error says what is
+// wrong with it.
 type NotAlone struct{ Err error }
 
 func (n NotAlone) Error() string { return n.Err.Error() }
@@ -98,9 +98,9 @@ func hopeless(err error) bool {
 		errors.Is(err, errs.BadArgument) // from ClusterSlots that name several masters
 }
 
-// CleanUpOutlasts reports whether a clean-up goes on after an error that is final for other calls: what is
-// to be undone is still there when the operator has mended what Redis refuses. Before a request is
-// sent that may be credentials or a certificate.
+// CleanUpOutlasts reports whether a clean-up goes on after an error that is final for other calls: once
+// the operator has mended the cause, there is still something to undo. If no request was sent yet, the
+// cause may be credentials or a certificate.
 func CleanUpOutlasts(err error) bool {
 	if errors.Is(err, errs.Closed) || errors.Is(err, redis.ErrClosed) || errors.Is(err, errs.BadArgument) {
 		return false
@@ -108,7 +108,7 @@ func CleanUpOutlasts(err error) bool {
 	return errors.As(err, new(Unreached)) || errors.As(err, new(Unsent)) || RemedyOf(err) == Operator
 }
 
-// Mendable reports whether an operator can mend what the error of a Run says: rights, a password, a
+// Mendable reports whether an operator can mend the cause of a Run's error: rights, a password, a
 // certificate, memory, a disk.
 func Mendable(err error) bool {
 	return CleanUpOutlasts(err) || hopeless(err) && !errors.Is(err, redis.ErrClosed) && !errors.Is(err, errs.BadArgument)

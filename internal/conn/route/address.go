@@ -11,7 +11,8 @@ import (
 )
 
 // ServerOf returns the address by which rdb's server is known in telemetry: a host and a port, or the path of a
-// socket. In a cluster that is the first that the program has given; behind Sentinels rdb does not tell, and it is "".
+// socket. In a cluster that is the first that the program has given; behind Sentinels rdb does not show it, and
+// ServerOf returns "".
 func ServerOf(rdb redis.UniversalClient) string {
 	switch c := rdb.(type) {
 	case *redis.Client:

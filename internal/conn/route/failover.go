@@ -73,7 +73,7 @@ func (f *failover) dial(ctx context.Context, network, addr string) (net.Conn, er
 	return f.dialer(ctx, network, addr)
 }
 
-// told records the master that the Sentinels name. If it is another one than before, told drops
+// told records the master that the Sentinels name. If that is another one than before, told drops
 // the connections.
 func (f *failover) told(master string) {
 	f.mu.Lock()
@@ -147,7 +147,7 @@ func (f *failover) At(string) *server.Node {
 	return f.only
 }
 
-// Masters returns the address that the Sentinels have given, which tells a reader more than
+// Masters returns the address that the Sentinels have given: of more use to a reader than
 // go-redis's name for the master.
 func (f *failover) Masters(ctx context.Context) ([]string, error) {
 	if _, err := f.Node(ctx, ""); err != nil {
@@ -203,9 +203,10 @@ func (f *failover) Close() {
 	f.single.Close()
 }
 
-// led returns the options for the one master to which the ClusterSlots of a cluster client
-// lead: redis.NewFailoverClusterClient uses them to ask the Sentinels. These are the options of
-// a cluster's server as go-redis makes them, with a dialer that goes where ClusterSlots says.
+// led returns the options for the one master that the ClusterSlots of a cluster client names, as in
+// a client of redis.NewFailoverClusterClient, whose ClusterSlots asks the Sentinels. They are the
+// options that go-redis makes for a server of a cluster, with a dialer that connects to that
+// master.
 func led(o redis.ClusterOptions) redis.Options {
 	slots := o.ClusterSlots
 	o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {

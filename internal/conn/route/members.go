@@ -73,8 +73,8 @@ func (c *cluster) Failed(n *server.Node) {
 }
 
 // watch has all keys doubted once another server has key, which the member had when it failed: a
-// failover may have forgotten what was written last. If the server itself comes back, its next
-// connection does that.
+// failover may have forgotten what was written last. If the server itself comes back, the next
+// connection to it has its keys doubted.
 func (c *cluster) watch(m *member, key string) {
 	for until := time.Now().Add(retireAfter); c.has(m.Node, key) && m.Failing() && time.Now().Before(until); {
 		if c.interruptedWithin(watchEvery) {

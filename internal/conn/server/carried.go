@@ -1,4 +1,4 @@
-// Bundles on a wire: which requests of a pipeline go out together, and what each is answered.
+// Bundles on a wire: which requests of a pipeline go out together, and which answer each gets.
 
 package server
 
@@ -31,8 +31,8 @@ type bundling struct {
 	known []*call.Bundle // those whose script the server has
 }
 
-// apartFor is for how long a node sends no bundles after a server has refused one: the requests of
-// the next would be refused, and sent again one by one, as well.
+// apartFor is for how long a node sends no bundles after a server has refused one: it would refuse
+// the next bundle too, whose requests would be sent again one by one.
 const apartFor = time.Second
 
 // apart is the time until which a node sends no bundles, by the wall clock in nanoseconds.
@@ -53,15 +53,16 @@ func (a answerOfOne) Error() string { return string(a) }
 // RedisError makes fault.IsReply know it.
 func (a answerOfOne) RedisError() {}
 
-// mayJoin reports whether the request may be sent in a bundle. One that is sent again, or otherwise
-// than usual, goes alone, as does one with replicas, for which its connection waits.
+// mayJoin reports whether the request may be sent in a bundle. A request goes alone if it is sent
+// again, if it is not sent in the usual form, or if it waits for replicas.
 func (r *request) mayJoin() bool {
 	c := r.call
 	return r.Manner == Manner{} && r.message == nil && c.Script.InBundle() != nil && c.Attempts == 0 && c.Replicas == 0
 }
 
-// gather puts the requests of a pipeline that may go out together into bundles. Those of one bundle
-// have one not-after, keys of one slot, and the arguments in common that their parts demand.
+// gather puts the requests of a pipeline that may go out together into bundles. The requests of one
+// bundle have the same not-after, keys in one slot, and the same values for those arguments that
+// their parts share.
 func (b *bundling) gather(batch []*request) {
 	b.open = b.open[:0]
 	for _, r := range batch {
@@ -220,7 +221,7 @@ func (r *request) answerUsually(time int64) {
 	}
 }
 
-// answerApart records another answer: the status, and two numbers more.
+// answerApart records an answer that is not the usual one: the status, and two numbers more.
 func (r *request) answerApart(own []int64, time int64) {
 	if r.err = nil; own[0] == failed {
 		r.err = fault.NotAlone{Err: errFailed}

@@ -44,7 +44,7 @@ type traffic struct {
 	busy  int // how many wires carry them
 }
 
-// made is what has become of the wires that were made for renewals.
+// made is the state of the making of wires for renewals.
 type made struct {
 	any     bool          // one was
 	awaited int           // how many batches wait for one
@@ -72,9 +72,9 @@ func (c *carrier) remove(w *wire) {
 	c.wires = slices.DeleteFunc(c.wires, func(other *wire) bool { return other == w })
 }
 
-// another reports whether to begin the making of one more wire. atOnce of them are made at the same
-// time; one more if the last was begun slow ago, and yet another if it was begun as long ago as a
-// server is given for a reply. The caller holds the mutex.
+// another reports whether to begin the making of one more wire. At most atOnce are made at the same
+// time, and up to two more beyond that: one if the last was begun slow ago, and another if it was
+// begun as long ago as a server is given for a reply. The caller holds the mutex.
 func (c *carrier) another(atOnce int) bool {
 	took := time.Since(c.begun)
 	switch {
@@ -87,7 +87,7 @@ func (c *carrier) another(atOnce int) bool {
 	}
 }
 
-// works reports whether there is a wire that works, be it in use; hasFree, whether one is free.
+// works reports whether any wire works, even one in use; hasFree, whether one is free.
 func (c *carrier) works() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

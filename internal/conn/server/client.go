@@ -18,8 +18,8 @@ func (n *Node) Client() *redis.Client { return n.clientBy(n.pass) }
 func (n *Node) ClientAtOnce() *redis.Client { return n.clientBy(dial.Bounded(n.options.Dialer)) }
 
 // pass dials when the gate allows it, for a connection on which no request is sent. If it succeeds
-// after a failure, the next dial need not pause, because that may be for requests: only their answers
-// show that the server serves.
+// after a failure, the next dial does not pause: it may be for requests, whose answers alone show
+// that the server serves.
 func (n *Node) pass(ctx context.Context, _, _ string) (net.Conn, error) {
 	p, err := n.gate.enter(ctx)
 	if err != nil {

@@ -20,10 +20,10 @@ const (
 )
 
 // gate is shared by all connections of a Manager to one server. While the server is well, it is
-// dialled at once. After a failure one dial is made at a time, each after a random pause whose
-// bound grows: so the processes that wait for a server spread out, and the callers in one
-// process wait for the same dial. A dial that takes long, because its server was given long, holds up
-// the next one for no longer than that of another server would.
+// dialled at once. After a failure one dial is made at a time, each after a random pause whose bound
+// grows: so the processes that wait for a server spread out, and the callers in one process wait for
+// the same dial. If a server is given long for a reply, a dial to it may take long too, but it holds
+// up the next dial no longer than usual.
 //
 // A connection counts as good once a request on it was answered, unless with LOADING or the like: a
 // server that accepts connections but does not serve them has failed too.
@@ -83,9 +83,9 @@ func (g *gate) enter(ctx context.Context) (pass, error) {
 	}
 }
 
-// leave records the outcome of the dial. Of dials that began together only one failure counts.
-// If the server had failed before, the next dial pauses even after a dial that succeeded: until
-// a request on the new connection has been answered, or for as long as after a failure.
+// leave records the outcome of the dial. Of dials that began together only one failure counts. If
+// the server had failed before, the next dial pauses even if this one has succeeded: until a
+// request on the new connection is answered, or for as long as after a failure.
 func (g *gate) leave(p pass, failed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,7 +131,7 @@ func (g *gate) hungUp() {
 	}
 }
 
-// good records that a request was answered as a master answers.
+// good records that the server has answered a request as a master does.
 func (g *gate) good() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,7 +143,7 @@ func (g *gate) good() {
 	}
 }
 
-// failing reports whether the last event that the gate heard of was a failure.
+// failing reports whether the last recorded event was a failure.
 func (g *gate) failing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -21,7 +21,7 @@ func (r *request) script() *call.Script {
 // Message is what a request publishes.
 type Message struct{ command, channel, text string }
 
-// messages returns what the script that has answered the request has noted.
+// messages returns the messages that the script has put into its reply to the request.
 func (r *request) messages() []Message {
 	if r.err != nil || !r.Quiet {
 		return nil

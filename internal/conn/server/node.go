@@ -78,7 +78,7 @@ func (n *Node) Failing() bool { return n.gate.failing() }
 // Wide reports whether a request that was given longer than Window may still take effect.
 func (n *Node) Wide() bool { return n.gate.pace.wide(time.Now()) }
 
-// Needs returns how long after its sending a request, and one sent after that, may be answered; 0 unless the
+// Needs returns how long two requests, one sent after the other, may take to be answered; 0 unless the
 // server is known to be slow.
 func (n *Node) Needs() time.Duration { return n.gate.pace.needs() }
 
@@ -104,9 +104,9 @@ const (
 	silent               // the server is silent
 )
 
-// lost records that a wire of the node has failed. The other wires may lead to a server that
-// was the master and, once thawed, still takes itself for it, so they are dropped. Only the
-// first loss of an era counts: after it all wires of that era are being dropped.
+// lost records that a wire of the node has failed. The other wires may lead to a former master that
+// was frozen and still takes itself for the master, so they are dropped. Only the first loss of an
+// era counts: after it all wires of that era are being dropped.
 func (n *Node) lost(w *wire, how loss) {
 	if how != silent { // a server that was only slow has forgotten nothing
 		n.gate.doubtful.Store(true)

@@ -93,7 +93,7 @@ func NoMaintenance() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
-// shorter returns the user's timeout if it is set and shorter than ours.
+// shorter returns the user's timeout if it is set and shorter than ours; otherwise ours.
 func shorter(users, ours time.Duration) time.Duration {
 	if users > 0 && users < ours {
 		return users

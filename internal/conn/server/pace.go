@@ -32,10 +32,10 @@ func NewPace(most time.Duration) *Pace {
 func (p *Pace) patience() time.Duration { return time.Duration(p.now.Load()) }
 
 // slow reports whether the server has lately needed longer than most servers do. Then scripts are sent
-// whole: to hear that it does not have one takes as long as everything else.
+// whole, because a first try by hash that fails would cost one more slow reply.
 func (p *Pace) slow() bool { return p.patience() > p.least }
 
-// window returns how long a request that is sent now may be on its way and still take effect.
+// window returns for how long after its sending a request that is sent now may take effect.
 func (p *Pace) window(now time.Time) time.Duration {
 	d := p.patience()
 	if d <= call.Window {
@@ -57,8 +57,9 @@ func (p *Pace) silent(patience time.Duration) {
 	p.now.CompareAndSwap(int64(patience), int64(min(2*patience, p.most)))
 }
 
-// needs returns how long after its sending a request, and one sent after that, may be answered by a server
-// that answers late; 0 if the server is not known to be slow. A silent server is not: it may never answer.
+// needs returns how long two requests, one sent after the other, may take to be answered; 0 unless the
+// server is known to be slow. A server that does not answer at all does not count as slow: it may never
+// answer.
 func (p *Pace) needs() time.Duration {
 	took := p.late.Load()
 	if took == 0 {

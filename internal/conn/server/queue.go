@@ -107,7 +107,7 @@ func (c *carrier) load(count int) {
 	}
 }
 
-// unload records that count requests on one wire have been answered.
+// unload records that the given number of requests on one wire were answered.
 func (c *carrier) unload(count int) {
 	if count > 0 {
 		c.sent -= count

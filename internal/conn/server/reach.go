@@ -33,7 +33,7 @@ func (c *carrier) reach() {
 }
 
 // open makes a wire and sends the queued requests on it. If it cannot make one, the other wires
-// serve the queue; if there are none, the queued requests fail with the error.
+// send the queued requests; if there are none, the requests fail with the error.
 func (c *carrier) open() {
 	// If it takes long, another one is begun beside it, whether more requests come or not.
 	another := time.AfterFunc(c.node.gate.pace.least, func() {

@@ -27,7 +27,8 @@ func (n *Node) SendOnce(ctx context.Context, calls []*call.Call, hush func(*call
 	return outcomes
 }
 
-// hasHungUp reports whether a call failed since the other end had closed the connection. It may have run.
+// hasHungUp reports whether a call failed because the other end had closed the connection. The call may
+// have run.
 func hasHungUp(err error) bool {
 	if errors.Is(err, fault.ErrSpent) {
 		return true
@@ -36,7 +37,8 @@ func hasHungUp(err error) bool {
 }
 
 // sendBatch sends all of the calls, or, if only is not nil, the calls whose indices are in only. It
-// returns the indices of the calls whose scripts must be sent otherwise: whole, or by their hashes.
+// returns the indices of the calls whose scripts must be sent in the other form: whole in place of
+// by their hashes, or the reverse.
 func (n *Node) sendBatch(ctx context.Context, calls []*call.Call, hush func(*call.Script) bool, outcomes []error, only []int) (otherwise []int) {
 	batch := make([]*request, 0, len(calls))
 	at := make([]int, 0, len(calls))
@@ -112,8 +114,9 @@ func (l *learned) has(s *call.Script, era int64) bool {
 	return l.era == era && slices.Contains(l.scripts, s)
 }
 
-// from takes in the answer to a request. It reports whether the script must be sent otherwise now: whole, as the
-// server does not have it, or by its hash, as the server refuses EVAL, and somebody else may have loaded it.
+// from takes in the answer to a request. It reports whether the script must be sent in the other form now:
+// whole, because the server does not have it; or by its hash, because the server refuses EVAL, and somebody else
+// may have loaded it.
 func (l *learned) from(r *request, era int64) (otherwise bool) {
 	unloaded := r.err != nil && fault.Judge(r.err) == fault.Unknown
 	refused := r.Full && fault.RefusesEval(r.err)

@@ -19,9 +19,9 @@ const maxIdleRenewals = 4
 var errNotYet = errors.New("still connecting")
 
 // takeRenewals returns a connection for renewals. If there is none, it has one made and waits for it,
-// until ctx ends. But where a connection of the callers can take the renewals, it returns errNotYet:
-// after slow if one works; at once if one works and the server fails, or if one is free and none was
-// made for renewals yet. The connection that is being made is there for the next try.
+// until ctx ends. It returns errNotYet where a connection of the callers can take the renewals: if
+// one works, after slow, or at once if the server fails; and at once if one is free and none was made
+// for renewals yet. The connection that is being made is there for the next try.
 func (n *Node) takeRenewals(ctx context.Context) (*wire, error) {
 	for {
 		w, begun, err := n.renewals.takeOrMake()
@@ -37,9 +37,9 @@ func (n *Node) takeRenewals(ctx context.Context) (*wire, error) {
 	}
 }
 
-// takeOrMake returns the idle wire that was used last, and an error if there will be none. If there is
-// none now, it has one made, unless one is being made already; another one if that takes long. There is
-// one, unless several batches of renewals are on their way at the same time.
+// takeOrMake returns the idle wire that was used last. If there is none, it has one made, unless one is
+// being made already; and another one if that takes long. It returns an error if no wire can be made
+// any more. There is mostly one, unless several batches of renewals are on their way at the same time.
 func (c *carrier) takeOrMake() (*wire, made, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *carrier) takeOrMake() (*wire, made, error) {
 }
 
 // awaitRenewals waits until the making of a connection for renewals has ended, or slow has passed. It
-// returns why its caller waits no longer, or nil.
+// returns nil if the caller is to try again, and an error otherwise.
 func (n *Node) awaitRenewals(ctx context.Context, changed <-chan struct{}) error {
 	n.renewals.wanted(1)
 	late := !closedWithin(ctx, changed, slow)
@@ -84,7 +84,8 @@ func (n *Node) awaitRenewals(ctx context.Context, changed <-chan struct{}) error
 	}
 }
 
-// lastMade reports whether a wire is idle, and the error of the last one that was made.
+// lastMade reports whether a wire is idle, and returns the error with which the last making of a
+// wire ended.
 func (c *carrier) lastMade() (idle bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +105,8 @@ func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool 
 	return false
 }
 
-// wanted counts a batch that begins to wait for a wire, or ends.
+// wanted counts the batches that wait for a wire: by is 1 when one begins to wait, and -1 when its
+// wait ends.
 func (c *carrier) wanted(by int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +114,7 @@ func (c *carrier) wanted(by int) {
 }
 
 // openRenewals makes a wire for renewals. If no batch waits for it any more, and the server fails, requests
-// have it that wait for one: the next dial would pause until this wire had served somebody.
+// that wait for a wire get it: otherwise their dial would pause until this wire had served somebody.
 func (c *carrier) openRenewals() {
 	w, err := c.node.dial()
 	lent := err == nil && c.spare() && (c.node.callers.adopt(w) || c.node.replicated.adopt(w))

@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn/fault"
 )
 
-// request is one sending of a call. The caller makes it. The goroutine that sends it fills it
-// in, and tells the caller last of all. A caller that leaves a request on its way never looks
-// at the answer, and never uses the request again.
+// request is one sending of a call. The caller makes it. The goroutine that sends it fills it in,
+// and notifies the caller last of all. A caller that leaves a request on its way never looks at the
+// answer, and never uses the request again.
 type request struct {
 	call *call.Call
 	Manner
@@ -149,7 +149,7 @@ func (r *request) fail(err error) {
 	r.finish()
 }
 
-// finish tells the caller that the request has its outcome. From then on the caller may use the
+// finish notifies the caller that the request has its outcome. From then on the caller may use the
 // request for something else.
 func (r *request) finish() {
 	if r.queued {
@@ -178,7 +178,7 @@ func (r *request) settle() {
 	}
 }
 
-// leave records in the call that nobody will read the answer to a request that do has left behind.
+// leave records in the call that do has left a request behind, whose answer nobody will read.
 func (r *request) leave() {
 	if r.state.Load() == sent {
 		r.call.Unheard(r.notAfter)
@@ -197,7 +197,8 @@ func (r *request) usual() (n int64, ok bool) {
 	return n, ok
 }
 
-// reply returns the script's answer, if it is not the usual one.
+// reply returns the script's answer as an array. It is called when usual has found that the answer
+// is no usual one.
 func (r *request) reply() call.Reply {
 	values, _ := r.values.Val().([]any)
 	if !r.script().Is(call.Mixed) {
@@ -209,7 +210,8 @@ func (r *request) reply() call.Reply {
 	return call.Reply{Values: values}
 }
 
-// numbersOf returns the numbers, or if there are none the values as numbers: nil if one of them is another.
+// numbersOf returns the numbers; if there are none, the values as numbers, or nil if one of them is not a
+// number.
 func numbersOf(numbers []int64, values []any) []int64 {
 	for _, v := range values {
 		n, ok := v.(int64)

@@ -1,4 +1,4 @@
-// A connection whose user has one timeout for good, and whose server is given as long as it was seen to need.
+// A connection whose timeouts cannot be changed, to a server that is given as long as it was seen to need.
 
 package server
 
@@ -29,7 +29,7 @@ type unhurriedSocket struct {
 	syscall.Conn
 }
 
-// Unhurried returns by as a dialer whose connections read until the pace says that no reply comes.
+// Unhurried returns a dialer like by. Its connections wait for a reply as long as the pace allows.
 func Unhurried(p *Pace, by dial.Dialer) dial.Dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := by(ctx, network, addr)
@@ -44,8 +44,8 @@ func Unhurried(p *Pace, by dial.Dialer) dial.Dialer {
 	}
 }
 
-// Write notes whether the reply will say anything of the pace. Whoever is slow with the table of its cluster may
-// greet at once.
+// Write notes whether the time of the reply says anything about the server's pace: a server that is slow with
+// the table of its cluster may answer a greeting at once.
 func (u *unhurried) Write(b []byte) (int, error) {
 	u.counts = bytes.Contains(b, []byte("cluster"))
 	return u.Conn.Write(b)

@@ -72,10 +72,10 @@ func (w *wire) runOne(ctx context.Context, r *request) {
 
 // run sends the requests and records their answers. It returns the requests that had not been
 // withdrawn; their callers must be notified. When ctx ends, run cuts the connection, whether it is
-// writing or reading, so that a frozen server cannot hold the caller. Only while the server has
-// had no time to answer yet is the cut put off (see link). A wire for renewals does not put it off:
-// in a process that is idle the timer for that wakes a thread, which costs more than to arrange the
-// cut.
+// writing or reading, so that a frozen server cannot hold the caller. A wire for callers arranges
+// the cut only once the answer is late (see link). A wire for renewals arranges it from the start:
+// in an idle process the timer of a late answer wakes a thread, which costs more than to arrange
+// the cut.
 func (w *wire) run(ctx context.Context, batch ...*request) (answered []*request) {
 	if ctx != detached {
 		w.caller = ctx
@@ -174,8 +174,8 @@ func (w *wire) prove(batch []*request) {
 	}
 }
 
-// lossBy returns how the wire has failed, given the error. That a connection was made and then
-// closed says nothing about the next one: the network may lose some, and a pause for each would
+// lossBy returns how the wire has failed, given the error. A connection that was made and then
+// closed says nothing about the next one: the network may lose some, and a pause after each would
 // keep all callers waiting.
 func (w *wire) lossBy(err error) loss {
 	if fault.IsTimeout(err) {

@@ -15,7 +15,7 @@ import (
 )
 
 // undeclared says how many commands of a script are about keys that are not among its KEYS, and
-// why. Decision 0056 has the whole story.
+// why. Decision 0065 has the whole story.
 var undeclared = map[string]struct {
 	commands int
 	why      string

@@ -160,7 +160,7 @@ func (l *Latch) channel(sharded bool) string {
 	return l.at.Channel
 }
 
-// foreign adds to err what stands at the latch's key, if that is no number.
+// foreign adds to err what is stored at the latch's key, if that is not a number.
 func (l *Latch) foreign(ctx context.Context, err error) error {
 	return l.engine.Foreign(ctx, engine.Number, l.at.Count, err)
 }

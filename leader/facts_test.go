@@ -14,7 +14,7 @@ import (
 func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, placeLease, "docs/guarantees.md", "A candidate's place, for {}", "has died too, {}")
 	doctest.Says(t, placeLease, "docs/keyspace.md", "a place is kept for {} from when it was last heard of. Its number")
-	doctest.Says(t, placeLease, "docs/leader.md", "that, or {} after the hand-over")
+	doctest.Says(t, placeLease, "docs/leader.md", "handed the lead, {} after that")
 	doctest.Says(t, placeLease, "leader/query.go", "passed over, for at most {}")
 	doctest.Says(t, recordLife, "docs/keyspace.md", "at most {} longer than its lease")
 }

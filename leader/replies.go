@@ -1,4 +1,4 @@
-// What the scripts answer. Each layout is in the head of the Lua file, and here.
+// The replies of the scripts. Each layout is in the head of the Lua file, and here.
 
 package leader
 

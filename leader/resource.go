@@ -90,7 +90,8 @@ func (r *resource) Free(owner hold.Owner, publish string) *conn.Call {
 	return r.Release(owner, publish)
 }
 
-// retiring has a release also take back what the owner has said of itself.
+// retiring makes a release also delete the record of who leads, or the candidate's name, that the
+// owner has written.
 func (r *resource) retiring(call *conn.Call) *conn.Call {
 	call.Script = releaseScript
 	call.Keys = append(call.Keys, r.at.Record, r.at.Names)

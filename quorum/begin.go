@@ -101,8 +101,8 @@ func (q *Quorum) begin(ctx context.Context, seen []*seenAt) error {
 	return q.notBegun(marked)
 }
 
-// notBegun returns why the quorum cannot begin, by what kept its servers from it; errBegun if it has
-// begun without this caller.
+// notBegun returns the error of a quorum that did not begin, made from the failures of its servers.
+// It returns errBegun if the quorum has begun without this caller.
 func (q *Quorum) notBegun(failures []error) error {
 	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
 	var finals []error

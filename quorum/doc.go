@@ -73,7 +73,7 @@
 // majorityHold.mu guards the leases of a hold and why it has ended; life.mu the contexts of one lease
 // and why that has ended. Neither is taken under the other. Nothing that may block is called under
 // them: not a server, not a context's cancel, not telemetry or the log. The code copies under the
-// mutex, and tells afterwards: lose, life.end.
+// mutex, and calls out afterwards: lose, life.end.
 //
 // Requests to several servers go out on goroutines that each starts and waits for. What is to go on
 // longer runs in the background of a Client, whose Close waits for it.

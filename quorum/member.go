@@ -73,8 +73,8 @@ var errQuarantine = errors.New("the server has lost its data, and does not count
 
 func (a answer) counts() bool { return a.lease != nil && a.err == nil }
 
-// early reports whether the member's grant would count if it was certain that its marker is older than the
-// round. It is certain in the next.
+// early reports whether the member's grant does not count only because its marker may be younger than the
+// round. In the next round it counts.
 func (a answer) early() bool { return a.lease != nil && errors.Is(a.err, errBegun) }
 
 // raise raises the member's token to at least token, which is that of the whole.

@@ -109,8 +109,8 @@ func (t *turn) over() {
 	}
 }
 
-// say tells a server for how many ms the caller has waited; -1: it waits no longer. It returns how many
-// others are before it.
+// say sends a server how long the caller has waited, in ms, or -1 if the caller waits no longer. It
+// returns how many others are before the caller.
 func (t *turn) say(ctx context.Context, m Member, waited int64) (before int, err error) {
 	key := hold.KeyAt(m.Locker.(lease.Placed).Place()) // New has looked whether it says so
 	if key == "" {

@@ -244,7 +244,7 @@ func (s *PermitSemaphore) fail(op string, err error) error {
 	return errs.Call(op, permitsKind, s.Name(), err)
 }
 
-// foreign adds to err what stands at the semaphore's key, if that is no number.
+// foreign adds to err what is stored at the semaphore's key, if that is not a number.
 func (s *PermitSemaphore) foreign(ctx context.Context, err error) error {
 	s = engine.Made(s)
 	return s.engine.Foreign(ctx, engine.Number, s.at.Available, err)

@@ -295,7 +295,7 @@ func (s *Semaphore) call(script *conn.Script, args ...any) engine.Once {
 	return engine.Once{Script: script, Key: s.at.Permits, Keys: []string{s.at.All}, Args: args}
 }
 
-// foreign adds to err what stands at the semaphore's key, if that is no number.
+// foreign adds to err what is stored at the semaphore's key, if that is not a number.
 func (s *Semaphore) foreign(ctx context.Context, err error) error {
 	s = engine.Made(s)
 	return s.engine.Foreign(ctx, engine.Number, s.at.Permits, err)

@@ -19,5 +19,5 @@ func TestTheDocumentsSayHowLongThingsTake(t *testing.T) {
 	doctest.Says(t, closeGrace, "docs/guarantees.md", "within {} if calls were")
 	doctest.Says(t, closeGrace, "client.go", "for at most {}")
 	doctest.Says(t, closeGrace+tellingGrace, "docs/guarantees.md", "within {} if a log handler")
-	doctest.Says(t, closeGrace+tellingGrace, "client.go", "blocks makes it {}")
+	doctest.Says(t, closeGrace+tellingGrace, "client.go", "such as a log handler, it waits for {}")
 }

@@ -1,4 +1,4 @@
-// What inspect.lua and who.lua answer. Each layout is in the head of the Lua file, and here.
+// The replies of inspect.lua and who.lua. Each layout is in the head of the Lua file, and here.
 
 package inspect
 

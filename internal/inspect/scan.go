@@ -208,7 +208,7 @@ func each(ctx context.Context, rdb *redis.Client, names []string, ask func(redis
 // type alone they could be semaphores.
 var readTimeout = regexp.MustCompile(`:rwlock_timeout:\d+$`)
 
-// candidate reports whether a synchronizer may stand at name, and not just something beside one.
+// candidate reports whether name may be the name of a synchronizer, and not just a key beside one.
 func candidate(space keys.Space, name string) bool {
 	return space.Check(name) == nil && !keys.BesidePrefixed(name) && !readTimeout.MatchString(name)
 }

@@ -40,7 +40,7 @@ const (
 	oddChannelPrefix = "holdfast_lock_channel"
 )
 
-// reserved are the prefixes that no name may have: the key of such a lock would collide
+// reserved are the prefixes that no name may have: the key of a lock with such a name would collide
 // with a key that belongs to another lock.
 var reserved = [...]string{
 	tokenPrefix + ":",

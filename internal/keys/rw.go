@@ -30,12 +30,11 @@ type RW struct {
 	Waiting string // sorted set {waiting owner: until when it counts}
 }
 
-// ForRW returns the keys and the channel of the read/write lock of that name. It takes the
-// names that ForLock takes, if Redisson's own rule keeps the keys beside them in their slot;
-// otherwise the error matches errs.BadArgument. Unlike those of a plain lock, these keys cannot
-// be put elsewhere: both sides look at the keys of the read holds to decide whether a reader is
-// alive. If Holdfast looked in another place than Java, it would drop readers that hold the
-// lock.
+// ForRW returns the keys and the channel of the read/write lock of that name. It takes the names
+// that ForLock takes, except those whose neighbours Redisson's rule puts into another slot than the
+// name: for these the error matches errs.BadArgument. Holdfast cannot put the neighbours elsewhere,
+// as it does for a plain lock: Go and Java both look at the keys of the read holds to decide
+// whether a reader is alive, and would drop each other's readers.
 func (s Space) ForRW(name string) (RW, error) {
 	if err := s.Check(name); err != nil {
 		return RW{}, err

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
-	doctest.Says(t, PollBound, "README.md", "also asks: every {}")
+	doctest.Says(t, PollBound, "README.md", "once for all its goroutines: every {}")
 	doctest.Says(t, PollBound, "docs/guarantees.md", "at least every {}")
 	doctest.Says(t, PollBound, "docs/architecture.md", "or for {}", "within {}", "at least every {}")
 	doctest.Says(t, PollBound, "docs/fairlock.md", "asks every {}")
@@ -31,8 +31,8 @@ func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
 	doctest.Says(t, PollBound, "docs/managed.md", "waiters ask every {}")
 	doctest.Says(t, PollBound, "docs/redisson-side-by-side.md", "and every {}", "looks within {}")
 	doctest.Says(t, PollBound, "docs/hand-over.md", "at least every {}", "within {}")
-	doctest.Says(t, openFor, "docs/hand-over.md", "to them, for {}")
+	doctest.Says(t, openFor, "docs/hand-over.md", "leaves the lock to them for {}")
 	doctest.Says(t, lately, "docs/hand-over.md", "in the last {}")
-	doctest.Says(t, lately, "docs/mutex.md", "for less than {} that somebody waits")
+	doctest.Says(t, lately, "docs/mutex.md", "heard of a waiter within the last {}")
 	doctest.Says(t, patience, "docs/semaphore.md", "has waited for {}")
 }

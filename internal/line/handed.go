@@ -22,10 +22,10 @@ func (l *Lines) handed(me *waiter, message string) bool {
 	return me.policy().handed(me, by)
 }
 
-// accept takes the thing that a message has handed to the head, in a place that was last kept at
-// kept. It reports false if that is not enough. It is enough if nothing is in doubt,
-// if the thing is the head's for long enough to see to the rest later, and if no waiter is behind
-// the head for which a request would reserve something. The caller holds the mutex.
+// accept gives the head what a message has handed to it, in a place that was last kept at kept. It
+// reports false, and the head must ask, unless nothing is in doubt, the hold lasts long enough for
+// a renewal to follow, and no waiter is behind the head, for which a request would reserve a token.
+// The caller holds the mutex.
 func (me *waiter) accept(by HandOver, kept time.Time) bool {
 	own := &me.want.Place
 	reserves := me.next != nil && own.Terms != (Terms{})

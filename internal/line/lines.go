@@ -41,7 +41,8 @@ type Config struct {
 	Wide func(key string) bool
 }
 
-// closing returns the context whose end, besides that of the caller's own, ends the wait.
+// closing returns the context that ends the wait when the Client closes or shuts down. The caller's
+// own context ends it too.
 func (l *Lines) closing(w *Want) context.Context {
 	if w.Closing != nil {
 		return w.Closing

@@ -48,9 +48,9 @@ func (l *Lines) Wait(ctx context.Context, w *Want) (Outcome, error) {
 	}
 }
 
-// enter puts the caller in its line. If there is none, or each waiter must ask, it asks once before,
-// if that is of any use, and puts the caller in the line if it is refused. It returns nil if the caller
-// need not wait: it was granted the thing, or its request failed.
+// enter puts the caller in its line. If there is no line yet, or if each waiter must ask, the caller
+// first asks once, unless that is of no use, and joins the line only if it is refused. enter returns
+// nil if the caller need not wait: its request was granted, or failed.
 func (l *Lines) enter(ctx context.Context, w *Want) (*waiter, error) {
 	if me := l.follow(w); me != nil {
 		return me, nil

@@ -162,9 +162,9 @@ func (q *Queue) enter(e hold.Entry, turn Turn, place *int64) *conn.Call {
 	}
 }
 
-// LookIn returns the call that looks whether there is anything for the owner to ask for, and keeps
-// its place. It is hold.Looking's Look, for a kind of lock in which nothing but the place is kept by
-// an Enter that is refused.
+// LookIn returns the call that looks whether the owner should ask for the lock, and keeps its place.
+// A kind of lock may use it as the Look of hold.Looking if a refused Enter of that kind keeps
+// nothing but the place.
 func (q *Queue) LookIn(owner hold.Owner) *conn.Call {
 	at := q.At()
 	return &conn.Call{

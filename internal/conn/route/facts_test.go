@@ -9,5 +9,5 @@ import (
 )
 
 func TestTheDocumentsSayWhenAServerIsGivenUp(t *testing.T) {
-	doctest.Says(t, retireAfter, "docs/connecting.md", "lost its slots after {}")
+	doctest.Says(t, retireAfter, "docs/connecting.md", "lost its slots is closed after {}")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// tell says in Redis who leads, and takes in whether the leader is asked to resign. If the lead is
-// not this term's any more, it reports false.
+// tell writes to Redis who leads, and reads whether somebody asks the leader to resign. If the lead
+// is no longer this term's, it reports false.
 func (t *Term) tell(ctx context.Context) (leads bool, err error) {
 	call := t.election.resource.tell(t.owner(), t.publish, t.Token(), t.since)
 	call.Until = t.lease.Deadline()

@@ -102,8 +102,8 @@ func (r *resource) retiring(call *conn.Call) *conn.Call {
 // recordLife is for how much longer than a lead that was lost its record stays at most.
 const recordLife = 5 * time.Second
 
-// tell returns the call by which the owner says who it is. since is 0, or since when it leads, in
-// microseconds of the server's clock.
+// tell returns the call by which the owner writes who it is. since is when it began to lead, in
+// microseconds of the server's clock, or 0.
 func (r *resource) tell(owner string, publish string, token, since int64) *conn.Call {
 	life := max(r.say.hold.Length, r.say.hold.Length+recordLife) // the sum may overflow
 	return &conn.Call{

@@ -134,8 +134,8 @@ func (e *Election) warn(what string, err error) {
 		"identity", e.config.identity, "error", errs.Plain(err))
 }
 
-// campaign waits until this candidate is elected, and says in Redis who leads now. The term that it
-// returns has begun.
+// campaign waits until this candidate is elected, and writes to Redis who leads now. It returns the
+// term, which has begun.
 func (e *Election) campaign(ctx context.Context) (*Term, error) {
 	publish, err := e.engine().Conn.PublishCommand(ctx)
 	if err != nil {
@@ -209,7 +209,7 @@ func (t *Term) lead(ctx context.Context, work func(context.Context, *Term) error
 	return t.broken(ctx, err, lasted, time.Since(began))
 }
 
-// done returns the outcome of a term whose work has returned nil, and whose release has ended with that error.
+// done returns the outcome of a term whose work has returned nil. released is the error of its release.
 func (e *Election) done(released error) outcome {
 	if released != nil {
 		released = e.failed("lead", errs.Bare(released))
@@ -217,8 +217,8 @@ func (e *Election) done(released error) outcome {
 	return outcome{over: true, done: true, err: released}
 }
 
-// broken returns the outcome of a term that took that long, and whose work has returned that error,
-// or had not returned when the term ended (lasted is false).
+// broken returns the outcome of a term that took that long. lasted says that its work returned err
+// while the term lasted; otherwise the term ended before its work.
 func (t *Term) broken(ctx context.Context, err error, lasted bool, took time.Duration) outcome {
 	e := t.election
 	switch {

@@ -94,8 +94,8 @@ func (t *Term) overFor() time.Duration {
 	return 1 // it has ended just now
 }
 
-// watch ends the term when its time is over, or when the work gives no sign of life. Once the term
-// has ended it names in the log a work that does not return. It runs until the work has returned.
+// watch ends the term when its time is over, or when the work gives no sign of life. If the work
+// does not return after the end of the term, watch logs that. It runs until the work has returned.
 func (t *Term) watch() {
 	var last time.Time // zero: no bound
 	if t.most > 0 {
@@ -142,8 +142,8 @@ func untilFirst(now time.Time, times ...time.Time) time.Duration {
 	return first
 }
 
-// overdue waits for the work of a term that has ended. If that takes longer than a lease, the log
-// says so: nobody else leads until then, or somebody else leads beside it.
+// overdue waits for the work of a term that has ended. If that takes longer than a lease, it logs
+// that: until then nobody else leads, or somebody else leads beside it.
 func (t *Term) overdue() {
 	e := t.election
 	timer := time.NewTimer(e.config.hold.Length)

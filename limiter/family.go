@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/line"
 )
 
-// heed is within how long a process learns of a rate that Set has set, if no message tells it.
+// heed is within how long a process learns of a rate that Set has set, if it gets no message.
 const heed = line.PollBound
 
 // family is what the limits of one Limiter have in common.
@@ -42,8 +42,8 @@ func (l *Limiter) known(ctx context.Context, fresh time.Duration) (rate, error) 
 	return l.rateInForce(ctx, cmp.Or(fresh, heed))
 }
 
-// rateInForce returns the rate of the Limiter as this process knows it. It looks if what is known is older than
-// fresh: one caller does, and the others go on with what is known.
+// rateInForce returns the rate of the Limiter as this process knows it. If that is older than fresh, one caller
+// asks Redis, and the others use the old one.
 func (l *Limiter) rateInForce(ctx context.Context, fresh time.Duration) (rate, error) {
 	f := l.family
 	f.mu.Lock()

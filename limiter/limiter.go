@@ -197,7 +197,7 @@ func newID() string {
 	return strconv.FormatUint(least+rand.Uint64N(end-least), 36)
 }
 
-// take asks for units. Unless it returns an answer that they are taken, none stay taken. If ctx ends first, the error
+// take asks for units. If its answer does not say that they are taken, none stay taken. If ctx ends first, the error
 // matches ctx's.
 func (l *Limiter) take(ctx context.Context, q *request) (answer, error) {
 	if err := l.engine.Begin(); err != nil {
@@ -224,7 +224,8 @@ func (l *Limiter) take(ctx context.Context, q *request) (answer, error) {
 	return a, nil
 }
 
-// run runs the call of a request. What it may have taken that its caller does not learn of is given back.
+// run runs the call of a request. If the caller does not learn whether units were taken, they are given
+// back.
 func (l *Limiter) run(ctx context.Context, call *conn.Call, q *request) error {
 	err := l.engine.Conn.Run(ctx, call)
 	q.attempts += call.Attempts
@@ -249,7 +250,8 @@ func (l *Limiter) settle(id string, units, notAfter int64) {
 	})
 }
 
-// giveBack returns the call that gives units back. anyway: even if others have taken since.
+// giveBack returns the call that gives units back: with anyway even if others have taken some
+// since, otherwise only if nobody has.
 func (l *Limiter) giveBack(id string, units int64, anyway bool) *conn.Call {
 	since := 0
 	if anyway {

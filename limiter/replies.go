@@ -23,8 +23,8 @@ type answer struct {
 	at     time.Time // when it was heard
 }
 
-// answerIn reads the reply of a call that knew the rate as known. If it came in a bundle and another rate is in
-// force, the answer is a part.
+// answerIn reads the reply of a call that was made with the rate known. If the call went out in a bundle, and
+// another rate is in force, the answer is incomplete.
 func answerIn(call *conn.Call, known rate) answer {
 	a := answer{
 		status: call.Status(),
@@ -40,7 +40,7 @@ func answerIn(call *conn.Call, known rate) answer {
 	return a
 }
 
-// wait returns how long after the answer was heard the units are there that it is about.
+// wait returns how long after the answer its units come.
 func (a *answer) wait() time.Duration { return max(a.debt-a.rate.whole(), 0) }
 
 // left returns how many units could be taken at once.

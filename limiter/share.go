@@ -30,8 +30,8 @@ type share struct {
 	over   bool          // it has been ended: the next call begins another
 }
 
-// shared takes n units from the share of this process, or else several from Redis, of which one caller asks for the
-// others.
+// shared takes n units from the share of this process. If there are too few, one caller takes several from Redis,
+// for the others too.
 func (l *Limiter) shared(ctx context.Context, n int64) (answer, int, error) {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -55,8 +55,9 @@ func (l *Limiter) shared(ctx context.Context, n int64) (answer, int, error) {
 	}
 }
 
-// unanswered returns the error of a caller whose ctx has ended while another of its process asked Redis: what that
-// one gets in the same case. A caller that has left before its deadline has not found Redis unreachable.
+// unanswered returns the error of a caller whose ctx has ended while another caller of its process asked Redis:
+// the error that the other would get in the same case. It does not say that Redis is unreachable if the caller has
+// left before its deadline.
 func unanswered(ctx context.Context) error {
 	err := context.Cause(ctx)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, errs.Unavailable) {

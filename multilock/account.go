@@ -64,8 +64,8 @@ func (l *Lease) over() {
 	}
 }
 
-// close tells telemetry how the hold ended; err is nil if it was released. It returns how long the
-// hold lasted. If the hold was lost or ended as agreed, telemetry has counted that, and close
+// close reports to telemetry how the hold ended; err is nil if it was released. It returns how long
+// the hold lasted. If the hold was lost or ended as agreed, telemetry has counted that, and close
 // returns StillHeld.
 func (a *account) close(err error) time.Duration {
 	a.told.Active(ofMulti, -1)

@@ -22,9 +22,9 @@ var errBegun = errors.New("the quorum has just begun")
 // still be on its way: a request does nothing after conn.Window.
 const beginLimit = 2 * time.Second
 
-// beginOrMarkLost deals with servers that were found without a marker. If all servers were, the
-// quorum begins, and it returns errBegun; otherwise the servers that were have lost their data, and
-// are marked so.
+// beginOrMarkLost deals with servers that were found without a marker. If none of the servers had
+// one, the quorum begins, and it returns errBegun. Otherwise those without a marker have lost their
+// data, and are marked as lost.
 func (q *Quorum) beginOrMarkLost(ctx context.Context, seen []*seenAt, answers []answer) error {
 	doubtful, all := q.doubts(answers)
 	switch {

@@ -21,9 +21,9 @@ const (
 func (q *Quorum) patience() time.Duration { return min(q.longest/10, longestTry) }
 
 // each calls do for each of some things, all at the same time, and returns the results when all
-// calls have returned. When patience is over, the context of the calls ends. When enough says that
-// the results that have come are enough, it ends too: after as long again as they took, and grace at
-// the least. enough is not asked again then.
+// calls have returned. The context of the calls ends when patience is over. Once enough says that
+// the results so far are enough, it ends after as long again as these took, but no sooner than after
+// grace; enough is not asked again then.
 func each[A, B any](ctx context.Context, of []A, patience time.Duration, do func(context.Context, A) B, enough func(come []B) bool) []B {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -101,8 +101,8 @@ func (h *majorityHold) endWithoutMajority() {
 	h.lose(fmt.Errorf("%d of %d left: %w", left, len(h.quorum.members), h.endOf(cause)))
 }
 
-// endOf returns the error of a member that ended that way, without the words that name the member;
-// how itself if no member did.
+// endOf returns the error of a member that ended as how says, without the words that name the
+// member; how itself if there is none.
 func (h *majorityHold) endOf(how error) error {
 	for _, m := range h.members {
 		//nolint:errorlint // Expired matches Lost, and is not meant

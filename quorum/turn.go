@@ -67,8 +67,8 @@ func (t *turn) mine(ctx context.Context) bool {
 	return ahead == 0
 }
 
-// refused takes in the error of a round that is no grant. It returns that error, or last, the one
-// before, if ctx has cut the round short: such a round says nothing.
+// refused takes in the error of a round that is no grant, and returns it. If ctx has cut the round
+// short, the round says nothing, and refused returns last, the error of the round before.
 func (t *turn) refused(ctx context.Context, last, err error) error {
 	if !errors.Is(err, errs.Busy) {
 		t.yield()
@@ -83,8 +83,8 @@ func (t *turn) refused(ctx context.Context, last, err error) error {
 // too far from the servers, would keep them waiting otherwise.
 func (t *turn) yield() { t.began = time.Now() }
 
-// next returns how long the caller pauses: from minPause on, or from more if several are before it, by half
-// as long again each time, up to maxPause.
+// next returns how long the caller pauses. Pauses begin at minPause, or at more if several callers are
+// before it, and grow by half each time, up to maxPause.
 func (t *turn) next() time.Duration {
 	if t.pause == 0 {
 		t.pause = minPause << min(max(t.ahead-1, 0), 8)

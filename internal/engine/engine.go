@@ -56,7 +56,7 @@ type identity struct {
 	owners atomic.Int64 // the number of the last one
 }
 
-// telling is how a Client tells its user what happens.
+// telling is how a Client reports to its user what happens.
 type telling struct {
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger

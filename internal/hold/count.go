@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
-// recount tells Redis how many leases are on the hold, after one of several was released.
+// recount sets the count in Redis to how many leases are on the hold, after one of several was
+// released.
 func (h *hold) recount(ctx context.Context) error {
 	if err := h.take(ctx); err != nil {
 		h.correct(0)

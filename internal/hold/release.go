@@ -159,7 +159,7 @@ func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) e
 	return h.outcome(call, err, unheard || again)
 }
 
-// noteLeft notes to whom a release has left the thing.
+// noteLeft notes for whom a release has freed the resource.
 func (h *hold) noteLeft(to Left) {
 	switch to {
 	case LeftToNobody:

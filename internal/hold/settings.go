@@ -113,7 +113,7 @@ func (s Settings) Check() error {
 }
 
 // margin is how much earlier a lease ends here than in Redis: the most that two clocks may drift
-// apart while it lasts, and the time that it takes to tell the holder.
+// apart while it lasts, and the time that it takes to notify the holder.
 func margin(d time.Duration) time.Duration {
 	return d/100 + 5*time.Millisecond
 }

@@ -85,7 +85,7 @@ type Place struct {
 	Terms Terms
 }
 
-// Ask is what the line tells one request.
+// Ask is what the line gives to one request: as which owner it asks, for example.
 type Ask struct {
 	// Owner is the number of the owner that asks: the waiter's own, or the one that has its
 	// process's seat.

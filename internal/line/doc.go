@@ -1,5 +1,6 @@
-// Package line is the one way in which Holdfast waits. The waiters of one Client for one
-// name stand in a line. Its first, the head, is the only one that subscribes and asks Redis.
+// Package line is the one way in which Holdfast waits. What is waited for, such as a lock or
+// permits, is called the thing here. The waiters of one Client for one name stand in a line. Its
+// first, the head, is the only one that subscribes and asks Redis.
 //
 // # One wait
 //

@@ -270,8 +270,8 @@ func (p *place) heard(a Answer, err error) {
 	}
 }
 
-// afterGrant tells the waiters behind the head what its grant, which lasts for that long, means for
-// them.
+// afterGrant gives the waiters behind the head what the head's grant, which lasts for that long,
+// means for them.
 func (l *Lines) afterGrant(me *waiter, lasts time.Duration) {
 	switch me.want.Grant {
 	case Exclusive:

@@ -3,8 +3,8 @@
 // what its release does, is up to each kind of lock.
 //
 // It is also the room of the queue that Mutex, FairMutex and Leader share: queue.go makes the requests,
-// replies.go reads what the scripts answer and what their messages say. Packages hold and line trade
-// in the types that these return, and know no layout. docs/hand-over.md tells how a lock goes from one
+// replies.go reads what the scripts answer and what their messages say. Packages hold and line trade in
+// the types that these return, and know no layout. docs/hand-over.md describes how a lock goes from one
 // process to the next.
 package lockhash
 

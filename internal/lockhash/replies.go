@@ -59,7 +59,8 @@ func (q *Queue) Looked(call *conn.Call) hold.Looked {
 // otherForm is the mark of every holder whose id is not a Client's.
 const otherForm hold.Mark = -1
 
-// Mark implements hold.Looking. It returns what look.lua tells that owner from others by.
+// Mark implements hold.Looking. It returns the mark by which look.lua distinguishes that owner from
+// others.
 func (q *Queue) Mark(owner hold.Owner) hold.Mark {
 	id, number, _ := strings.Cut(owner.String(), ":")
 	client, err := strconv.ParseInt(id[:min(8, len(id))], 16, 64)

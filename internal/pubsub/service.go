@@ -58,8 +58,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Source tells a Service where channels live, and gives it connections. The Service's own
-// goroutines call its methods, several at a time, and never under a lock of the Service.
+// Source finds for a Service the server of each channel, and gives it connections. The Service's
+// own goroutines call its methods, several at a time, and never under a lock of the Service.
 type Source interface {
 	// Home returns the server on which channel must be subscribed to. Where any server will do,
 	// it returns the same string for every channel. It may do I/O, and returns when ctx ends.

@@ -34,10 +34,10 @@ func (sub *Subscription) Last() string {
 	return last
 }
 
-// Suspect says that the owner has found out without a message what one should have said.
-// Each connection that carries one of its channels is then sent a PING at once, so that a dead
-// connection is replaced after PongTimeout. Where an answer is due anyway, that answer tells, and no
-// PING is sent.
+// Suspect says that the owner has found out without a message what one should have said. Each
+// connection that carries one of its channels is then sent a PING at once, so that a dead connection
+// is replaced after PongTimeout. Where an answer is due anyway, no PING is sent: that answer shows
+// whether the connection lives.
 func (sub *Subscription) Suspect() {
 	s := sub.service
 	s.mu.Lock()

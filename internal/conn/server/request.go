@@ -143,7 +143,7 @@ func (r *request) time() (micros int64, ok bool) {
 	return micros, ok && micros >= 0
 }
 
-// fail tells the caller that the request has failed with err.
+// fail notifies the caller that the request has failed with err.
 func (r *request) fail(err error) {
 	r.err = err
 	r.finish()

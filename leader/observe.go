@@ -48,7 +48,8 @@ type observer struct {
 	found    Info  // what the last look has found
 }
 
-// next waits until somebody else leads than the observer has shown, or, at first, looks once.
+// next waits until the leader is another one than the observer has shown. The first call looks
+// once, and does not wait.
 func (o *observer) next(ctx context.Context) error {
 	err := await(ctx, o.election, "an observer cannot see who leads", func() error {
 		for {

@@ -99,7 +99,7 @@ func (r *resource) retiring(call *conn.Call) *conn.Call {
 	return call
 }
 
-// recordLife is for how much longer than a lead that was lost its record stays at most.
+// recordLife is how long the record of a lead stays at most after the lead was lost.
 const recordLife = 5 * time.Second
 
 // tell returns the call by which the owner writes who it is. since is when it began to lead, in

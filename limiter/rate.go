@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// A limit that is empty is full again within longest, so that a time in a script is exact.
+// longest is the most time that an empty limit may take to be full again: up to it times in a
+// script are exact.
 const longest = 366 * 24 * time.Hour
 
 // rate is a rate as the scripts have it.

@@ -16,7 +16,7 @@ var errMoved = errors.New("the rate was set")
 // again is how long one look at a limit serves those that become the head of its line.
 const again = time.Second
 
-// watched is when a limit was looked at last, for the one of a Limiter's limits that was.
+// watched is the limit of a Limiter that was looked at last, and when.
 type watched struct {
 	key string
 	at  time.Time

@@ -61,8 +61,8 @@ func (q *Quorum) doubts(answers []answer) (doubtful []Member, all bool) {
 	}
 }
 
-// setBack reports whether the clock of the marker's server was set back, so that the marker's time
-// would begin only when the clock is there again.
+// setBack reports whether the clock of the marker's server was set back: by that clock the marker's
+// time is still to come.
 func (q *Quorum) setBack(m marker) bool { return m.asked && m.age < 0 && !m.beganOn(q.set) }
 
 // beginning reports whether a quorum, of whichever servers, has just begun with the member.

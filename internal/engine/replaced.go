@@ -50,7 +50,7 @@ func (e *Engine) Released(repeat func()) {
 	}
 }
 
-// note keeps it, in place of the oldest if there are too many. The caller holds the mutex.
+// note records a release, in place of the oldest if there are too many. The caller holds the mutex.
 func (r *releases) note(one released) {
 	if len(r.last) < maxRepeats {
 		r.last = append(r.last, one)

@@ -66,7 +66,8 @@ func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 	return h
 }
 
-// slot returns the holder of a slot, of which the reply says its number and, if its lease is over, so.
+// slot returns the holder of a slot. The text in the reply has its number, and a mark if its lease is
+// over.
 func slot(h Holder, text string) Holder {
 	number, over, _ := strings.Cut(text, " ")
 	h.Number, _ = strconv.Atoi(number)

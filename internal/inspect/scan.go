@@ -181,7 +181,8 @@ func spent(ctx context.Context, rdb *redis.Client, space keys.Space, found []str
 	return left
 }
 
-// barred reports whether a limit may be spent that lives for as long as its debt lasts, or longer.
+// barred reports whether a limit may be spent. lives is how long its key lives: as long as the debt
+// lasts, or longer.
 func barred(state string, lives time.Duration) bool {
 	var seconds, micros, taken, count, period, burst int64
 	var debt float64

@@ -10,8 +10,8 @@ import (
 )
 
 // Space is what all keys and channels of a Client begin with; "" where they have no prefix. Its methods
-// take names as they are in Redis, which At makes: the key of a lock is the prefix and the name. What is
-// beside the name is the prefix, and then what the key of the lock would have beside it without one:
+// take names as they are in Redis, which At makes: the key of a lock is the prefix and the name. A key
+// beside the name is the prefix, followed by the key that would be beside a lock of the prefixed name:
 //
 //	name        "orders"
 //	lock        app:orders

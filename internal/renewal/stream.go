@@ -128,8 +128,8 @@ func (s *stream) staff(o *outbox) {
 }
 
 // next takes up to size tasks from the backlog, and returns the bounds of those. What ends first is sent
-// first. But a task that ends before a Send like the last one is answered lets those go first that can
-// still be kept.
+// first. But a task whose lease ends too soon for a Send that takes as long as the last one goes behind
+// those that can still be kept.
 func (s *stream) next(batch []Task, size int, now time.Duration) (_ []Task, b bounds) {
 	for s.backlog.len() > 0 && len(batch) < size {
 		p := s.backlog.pop()

@@ -55,8 +55,8 @@ func (s *sender) unanswered(addr string, try time.Duration) (answered func() boo
 	return time.AfterFunc(2*try, func() { s.tried(addr, errUnanswered) }).Stop
 }
 
-// take takes in one outcome. begun says that the beginning of an outage is to be logged. lasted
-// is how long an outage was that was logged and is over now, else 0.
+// take takes in one outcome. begun says that the beginning of an outage is to be logged. If an
+// outage that was logged is over now, lasted is how long it was, else 0.
 func (o *outages) take(addr string, failed bool, now time.Time) (begun bool, lasted time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

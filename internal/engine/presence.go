@@ -163,7 +163,8 @@ func (p *presence) Urgency() (deadline time.Time, try time.Duration) {
 // Suspect implements renewal.Task.
 func (p *presence) Suspect(now time.Time) (next time.Time, renew bool) { return p.Tick(now) }
 
-// Tick implements renewal.Task. Once it has asked for a write, Renewed says when the next one is due.
+// Tick implements renewal.Task. After it has asked for a write, Renewed sets the time of the next
+// one.
 func (p *presence) Tick(time.Time) (next time.Time, renew bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -60,9 +60,9 @@ func (l *Lease) atLeast(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// lastUntil makes the hold last until the Client is as old as stays, in d from now, and returns when
-// it ends here. So even if the process dies at once, the hold stays for that long. Redis is not
-// asked if the hold lasts that long anyway.
+// lastUntil makes the hold last for d from now. stays is how old the Client is then. lastUntil
+// returns when the hold ends here. So even if the process dies at once, the hold stays for that
+// long. Redis is not asked if the hold lasts that long anyway.
 func (l *Lease) lastUntil(ctx context.Context, d, stays time.Duration) (end time.Time, err error) {
 	h := l.hold
 	h.mu.Lock()

@@ -33,7 +33,7 @@ func InSpace(prefix string) (Space, error) {
 	return Space(prefix), nil
 }
 
-// At returns the name as it is in Redis. No name remains no name.
+// At returns the name as it is in Redis; "" for "".
 func (s Space) At(name string) string {
 	if name == "" {
 		return ""

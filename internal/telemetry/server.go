@@ -31,8 +31,8 @@ func serverAt(addr string) server {
 	}
 }
 
-// of returns the attributes for what is recorded of that kind. A multi-lock and a quorum, which borrow the
-// Telemetry of one Client, are on several servers.
+// of returns the attributes for what is recorded of that kind. A multi-lock and a quorum get none: they
+// borrow the Telemetry of one Client, but are on several servers.
 func (s server) of(kind string) server {
 	if kind == "multi" || kind == "quorum" {
 		return nil

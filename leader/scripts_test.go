@@ -4,7 +4,6 @@
 package leader
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 const (
@@ -108,11 +108,7 @@ func look(t *testing.T, rdb *redis.Client) string {
 	for _, owner := range slices.Sorted(maps.Keys(names)) {
 		words = append(words, short(owner)+": "+names[owner])
 	}
-	for _, key := range rdb.Keys(ctx, "*").Val() {
-		if rdb.PTTL(ctx, key).Val() == -1 {
-			t.Errorf("%s has no expiry", key)
-		}
-	}
+	scripttest.Ends(t, rdb)
 	return strings.Join(words, " ")
 }
 
@@ -128,7 +124,6 @@ type row struct {
 	args         []any // the first is "now+1" or "now-1", for a not-after
 	reply, after string
 	reply2       string // the reply of a second run; "": the same
-	after2       string
 }
 
 func TestEnterScript(t *testing.T) {
@@ -136,36 +131,36 @@ func TestEnterScript(t *testing.T) {
 		return []any{notAfter, mine, 30_000, 604_800_000, 2_500, number, 0, 0, "", "PUBLISH", "c", "g", priority, "changes", preempts, "me"}
 	}
 	runTable(t, enterScript, allKeys, []row{
-		{"absent", state{}, ask("now+1", 0, 0, 0), "[1 now ms now 0 0]", "mine=1 | | |", "", ""},
+		{"absent", state{}, ask("now+1", 0, 0, 0), "[1 now ms now 0 0]", "mine=1 | | |", ""},
 		{"another leads", state{holder: others, count: 1, record: others}, ask("now+1", 0, 0, 0),
-			"[0 now ms now others 7]", "others=1 | others 7 who | mine | mine: 0 me", "", ""},
+			"[0 now ms now others 7]", "others=1 | others 7 who | mine | mine: 0 me", ""},
 		{"another of the same priority leads", state{holder: others, count: 1, record: others}, ask("now+1", 0, 0, 1),
-			"[0 now ms now others 7]", "others=1 | others 7 who | mine | mine: 0 me", "", ""},
+			"[0 now ms now others 7]", "others=1 | others 7 who | mine | mine: 0 me", ""},
 		{"another of a lower priority leads", state{holder: others, count: 1, record: others}, ask("now+1", 0, 1, 0),
-			"[0 now ms now-1 others 7]", "others=1 | others 7 who | mine | mine: 1 me", "", ""},
+			"[0 now ms now-1 others 7]", "others=1 | others 7 who | mine | mine: 1 me", ""},
 		{"another of a lower priority is preempted", state{holder: others, count: 1, record: others}, ask("now+1", 0, 1, 1),
-			"[0 now ms now-1 others 7]", "others=1 | others 7 who asked: a candidate of higher priority waits: me | mine | mine: 1 me", "", ""},
+			"[0 now ms now-1 others 7]", "others=1 | others 7 who asked: a candidate of higher priority waits: me | mine | mine: 1 me", ""},
 		{"one that was asked before", state{holder: others, count: 1, record: others, asked: "before"}, ask("now+1", 0, 1, 1),
-			"[0 now ms now-1 others 7]", "others=1 | others 7 who asked: before | mine | mine: 1 me", "", ""},
+			"[0 now ms now-1 others 7]", "others=1 | others 7 who asked: before | mine | mine: 1 me", ""},
 		{"the record of one that leads no more", state{holder: others, count: 1, record: third}, ask("now+1", 0, 1, 1),
-			"[0 now ms now-1 others 7]", "others=1 | third 7 who | mine | mine: 1 me", "", ""},
+			"[0 now ms now-1 others 7]", "others=1 | third 7 who | mine | mine: 1 me", ""},
 		{"I am in the queue", state{holder: others, count: 1, record: others, queue: []string{mine}}, ask("now+1", 11, 0, 0),
-			"[0 now ms 11 others 7]", "others=1 | others 7 who | mine | mine: 0 name of mine", "", ""},
-		{"it was handed to me", state{holder: mine, count: 0}, ask("now+1", 11, 0, 0), "[1 now ms now 0 0]", "mine=1 | | |", "[1 now ms now 0 0]", ""},
-		{"late", state{holder: others, count: 1, record: others}, ask("now-1", 0, 1, 1), "[-1 now]", "others=1 | others 7 who | |", "", ""},
+			"[0 now ms 11 others 7]", "others=1 | others 7 who | mine | mine: 0 name of mine", ""},
+		{"it was handed to me", state{holder: mine, count: 0}, ask("now+1", 11, 0, 0), "[1 now ms now 0 0]", "mine=1 | | |", "[1 now ms now 0 0]"},
+		{"late", state{holder: others, count: 1, record: others}, ask("now-1", 0, 1, 1), "[-1 now]", "others=1 | others 7 who | |", ""},
 	})
 }
 
 func TestReleaseScript(t *testing.T) {
 	call := []any{"now-1", mine, "PUBLISH", "c", "g", 0, "", 604_800_000, "", 2_500, "changes"}
 	runTable(t, releaseScript, allKeys, []row{
-		{"absent", state{}, call, "[0 now]", "| | |", "", ""},
-		{"mine", state{holder: mine, count: 1, record: mine}, call, "[1 now]", "| | |", "[0 now]", ""},
+		{"absent", state{}, call, "[0 now]", "| | |", ""},
+		{"mine", state{holder: mine, count: 1, record: mine}, call, "[1 now]", "| | |", "[0 now]"},
 		{"mine, others wait", state{holder: mine, count: 1, record: mine, queue: []string{others, third}}, call,
-			"[1 now 0 2]", "others=0 | | third | others: 0 name of others third: 0 name of third", "[0 now]", ""},
-		{"another's", state{holder: others, count: 1, record: others}, call, "[0 now]", "others=1 | others 7 who | |", "", ""},
+			"[1 now 0 2]", "others=0 | | third | others: 0 name of others third: 0 name of third", "[0 now]"},
+		{"another's", state{holder: others, count: 1, record: others}, call, "[0 now]", "others=1 | others 7 who | |", ""},
 		{"I wait", state{holder: others, count: 1, record: others, queue: []string{mine, third}}, call,
-			"[0 now]", "others=1 | others 7 who | third | third: 0 name of third", "", ""},
+			"[0 now]", "others=1 | others 7 who | third | third: 0 name of third", ""},
 	})
 	rdb := redistest.Mini(t).Client()
 	run := func(keys []string) string {
@@ -191,16 +186,16 @@ func TestTellScript(t *testing.T) {
 		return []any{notAfter, mine, "PUBLISH", "changes", 9, 0, 35_000, 3, "me", "here"}
 	}
 	runTable(t, tellScript, tellKeys, []row{
-		{"mine", state{holder: mine, count: 1}, call("now+1"), "[1 now now ]", "mine=1 | mine 9 me | |", "", ""},
-		{"handed to me", state{holder: mine, count: 0}, call("now+1"), "[1 now now ]", "mine=0 | mine 9 me | |", "", ""},
-		{"told before", state{holder: mine, count: 1, record: mine}, call("now+1"), "[1 now 5 ]", "mine=1 | mine 7 who | |", "", ""},
-		{"asked", state{holder: mine, count: 1, record: mine, asked: "by x"}, call("now+1"), "[1 now 5 by x]", "mine=1 | mine 7 who asked: by x | |", "", ""},
-		{"the last leader was asked", state{holder: mine, count: 1, record: others, asked: "by x"}, call("now+1"), "[1 now now ]", "mine=1 | mine 9 me | |", "", ""},
+		{"mine", state{holder: mine, count: 1}, call("now+1"), "[1 now now ]", "mine=1 | mine 9 me | |", ""},
+		{"handed to me", state{holder: mine, count: 0}, call("now+1"), "[1 now now ]", "mine=0 | mine 9 me | |", ""},
+		{"told before", state{holder: mine, count: 1, record: mine}, call("now+1"), "[1 now 5 ]", "mine=1 | mine 7 who | |", ""},
+		{"asked", state{holder: mine, count: 1, record: mine, asked: "by x"}, call("now+1"), "[1 now 5 by x]", "mine=1 | mine 7 who asked: by x | |", ""},
+		{"the last leader was asked", state{holder: mine, count: 1, record: others, asked: "by x"}, call("now+1"), "[1 now now ]", "mine=1 | mine 9 me | |", ""},
 		{"names of those that are gone", state{holder: mine, count: 1, queue: []string{others}}, call("now+1"), "[1 now now ]",
-			"mine=1 | mine 9 me | others | others: 0 name of others", "", ""},
-		{"another's", state{holder: others, count: 1, record: others}, call("now+1"), "[0 now]", "others=1 | others 7 who | |", "", ""},
-		{"absent", state{record: mine}, call("now+1"), "[0 now]", "| mine 7 who | |", "", ""},
-		{"late", state{holder: mine, count: 1}, call("now-1"), "[-1 now]", "mine=1 | | |", "", ""},
+			"mine=1 | mine 9 me | others | others: 0 name of others", ""},
+		{"another's", state{holder: others, count: 1, record: others}, call("now+1"), "[0 now]", "others=1 | others 7 who | |", ""},
+		{"absent", state{record: mine}, call("now+1"), "[0 now]", "| mine 7 who | |", ""},
+		{"late", state{holder: mine, count: 1}, call("now-1"), "[-1 now]", "mine=1 | | |", ""},
 	})
 	t.Run("names of the dead go", func(t *testing.T) {
 		rdb := redistest.Mini(t).Client()
@@ -217,33 +212,33 @@ func TestTellScript(t *testing.T) {
 func TestLookAndAskScripts(t *testing.T) {
 	look := []any{"now-1"}
 	runTable(t, lookScript, lookKeys, []row{
-		{"absent", state{}, look, "[0 now]", "| | |", "", ""},
-		{"mine", state{holder: mine, count: 1, record: mine, priority: 4}, look, "[1 now ms 7 5 4 who at]", "mine=1 | mine 7 who | |", "", ""},
-		{"not told yet", state{holder: mine, count: 1}, look, "[0 now]", "mine=1 | | |", "", ""},
-		{"the last leader's record", state{holder: mine, count: 1, record: others}, look, "[0 now]", "mine=1 | others 7 who | |", "", ""},
-		{"only a record", state{record: others}, look, "[0 now]", "| others 7 who | |", "", ""},
+		{"absent", state{}, look, "[0 now]", "| | |", ""},
+		{"mine", state{holder: mine, count: 1, record: mine, priority: 4}, look, "[1 now ms 7 5 4 who at]", "mine=1 | mine 7 who | |", ""},
+		{"not told yet", state{holder: mine, count: 1}, look, "[0 now]", "mine=1 | | |", ""},
+		{"the last leader's record", state{holder: mine, count: 1, record: others}, look, "[0 now]", "mine=1 | others 7 who | |", ""},
+		{"only a record", state{record: others}, look, "[0 now]", "| others 7 who | |", ""},
 	})
 	ask := func(notAfter string, token int) []any { return []any{notAfter, token, "PUBLISH", "changes", "by me"} }
 	runTable(t, askScript, lookKeys, []row{
-		{"absent", state{}, ask("now+1", 7), "[0 now]", "| | |", "", ""},
-		{"that term", state{holder: mine, count: 1, record: mine}, ask("now+1", 7), "[1 now]", "mine=1 | mine 7 who asked: by me | |", "", ""},
-		{"asked before", state{holder: mine, count: 1, record: mine, asked: "by x"}, ask("now+1", 7), "[1 now]", "mine=1 | mine 7 who asked: by x | |", "", ""},
-		{"a later term", state{holder: mine, count: 1, record: mine}, ask("now+1", 6), "[0 now]", "mine=1 | mine 7 who | |", "", ""},
-		{"that term is over", state{holder: others, count: 1, record: mine}, ask("now+1", 7), "[0 now]", "others=1 | mine 7 who | |", "", ""},
-		{"late", state{holder: mine, count: 1, record: mine}, ask("now-1", 7), "[-1 now]", "mine=1 | mine 7 who | |", "", ""},
+		{"absent", state{}, ask("now+1", 7), "[0 now]", "| | |", ""},
+		{"that term", state{holder: mine, count: 1, record: mine}, ask("now+1", 7), "[1 now]", "mine=1 | mine 7 who asked: by me | |", ""},
+		{"asked before", state{holder: mine, count: 1, record: mine, asked: "by x"}, ask("now+1", 7), "[1 now]", "mine=1 | mine 7 who asked: by x | |", ""},
+		{"a later term", state{holder: mine, count: 1, record: mine}, ask("now+1", 6), "[0 now]", "mine=1 | mine 7 who | |", ""},
+		{"that term is over", state{holder: others, count: 1, record: mine}, ask("now+1", 7), "[0 now]", "others=1 | mine 7 who | |", ""},
+		{"late", state{holder: mine, count: 1, record: mine}, ask("now-1", 7), "[-1 now]", "mine=1 | mine 7 who | |", ""},
 	})
 }
 
 func TestCandidatesScript(t *testing.T) {
 	keys := []string{queueKey, aliveKey, namesKey}
 	runTable(t, candidatesScript, keys, []row{
-		{"nobody", state{}, []any{"now-1", "-inf", 2}, "[1 now ]", "| | |", "", ""},
+		{"nobody", state{}, []any{"now-1", "-inf", 2}, "[1 now ]", "| | |", ""},
 		{"some", state{queue: []string{others, mine}}, []any{"now-1", "-inf", 3}, "[1 now  others 0 name of others mine 0 name of mine]",
-			"| | others mine | mine: 0 name of mine others: 0 name of others", "", ""},
+			"| | others mine | mine: 0 name of mine others: 0 name of others", ""},
 		{"a page", state{queue: []string{others, mine}}, []any{"now-1", "-inf", 1}, "[1 now (11 others 0 name of others]",
-			"| | others mine | mine: 0 name of mine others: 0 name of others", "", ""},
+			"| | others mine | mine: 0 name of mine others: 0 name of others", ""},
 		{"one is dead", state{queue: []string{mine}, dead: []string{others}}, []any{"now-1", "(10", 3}, "[1 now  mine 0 name of mine]",
-			"| | mine others | mine: 0 name of mine others: 0 name of others", "", ""},
+			"| | mine others | mine: 0 name of mine others: 0 name of others", ""},
 	})
 }
 
@@ -257,13 +252,11 @@ func runTable(t *testing.T, script *conn.Script, keys []string, rows []row) {
 	for _, tc := range rows {
 		t.Run(tc.what, func(t *testing.T) {
 			tc.run(t, rdb, script.Source(), keys)
-			for k, fired := 1, true; fired; k++ {
-				args := tc.given(t, rdb)
-				disarm := mini.FailInside(k)
-				rdb.Eval(t.Context(), script.Source(), keys, args...)
-				fired = disarm()
+			var args []any
+			send := func() error { return rdb.Eval(t.Context(), script.Source(), keys, args...).Err() }
+			for k := range scripttest.Failures(mini, func() { args = tc.given(t, rdb) }, send) {
 				look(t, rdb) // it fails if an expiry is missing
-				if err := rdb.Eval(t.Context(), script.Source(), keys, args...).Err(); err != nil {
+				if err := send(); err != nil {
 					t.Errorf("failure %d: the next run: %v", k, err)
 				}
 			}
@@ -295,21 +288,15 @@ func (tc row) at(now int64) []any {
 
 func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string) {
 	tc.given(t, rdb)
-	want := []string{tc.reply, cmp.Or(tc.reply2, tc.reply)}
-	after := []string{tc.after, cmp.Or(tc.after2, tc.after)}
-	for i := range want {
+	send := func() string {
 		now := rdb.Time(t.Context()).Val().UnixMicro()
 		reply, err := rdb.Eval(t.Context(), source, keys, tc.at(now)...).Slice()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := readable(reply, now); got != want[i] {
-			t.Errorf("run %d: reply %s, want %s", i+1, got, want[i])
-		}
-		if got := look(t, rdb); got != after[i] {
-			t.Errorf("run %d: left %q, want %q", i+1, got, after[i])
-		}
+		return readable(reply, now)
 	}
+	scripttest.Twice(t, tc.what, tc.reply, tc.reply2, tc.after, send, func() string { return look(t, rdb) })
 }
 
 // readable shows a reply as text: "now" for a time or a number made of it, "now-1" for that of a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 const (
@@ -52,10 +53,7 @@ func (s found) put(t *testing.T, rdb *redis.Client) {
 	}
 }
 
-func TestScripts(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { testScripts(t, redistest.Mini(t).Client()) })
-	t.Run("real", func(t *testing.T) { testScripts(t, redistest.Server(t).Client(t)) })
-}
+func TestScripts(t *testing.T) { scripttest.OnServers(t, testScripts) }
 
 func testScripts(t *testing.T, rdb *redis.Client) {
 	for write, states := range map[string][]found{

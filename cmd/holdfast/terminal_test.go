@@ -92,13 +92,18 @@ func (s *screen) shows(text string) (before string) {
 	return before
 }
 
+// answers types, and waits until the terminal shows what is to come of it.
+func (s *screen) answers(text, shown string) {
+	s.t.Helper()
+	s.types(text)
+	s.shows(shown)
+}
+
 func TestRun_TheProgramHasTheTerminal(t *testing.T) {
 	_, url := server(t)
 	s := shell(t, url, "terminal")
-	s.types("$H run x -- $SELF\n")
-	s.shows("foreground: true")
-	s.types("echo back=$?\n")
-	s.shows("back=0")
+	s.answers("$H run x -- $SELF\n", "foreground: true")
+	s.answers("echo back=$?\n", "back=0")
 }
 
 // Ctrl-C ends what runs a program, and all that waits for it, as with flock(1).
@@ -113,8 +118,7 @@ func TestRun_CtrlCEndsTheScriptToo(t *testing.T) {
 			s := shell(t, url, "")
 			s.types(fmt.Sprintf(how, lock+` sh -c "echo re\"\"ady; exec sleep 100"`) + "\n") // a shell that is about to fork would wait for the sleep
 			s.shows("ready")
-			s.types("\x03")
-			s.shows("$ ")
+			s.answers("\x03", "$ ")
 			s.types("echo co''de=$?\n")
 			if before := s.shows("code="); strings.Contains(before, "onward") {
 				t.Errorf("%s: after Ctrl-C it goes on: %q", lock, before)
@@ -132,10 +136,8 @@ func TestRun_WithoutAProgramTheTerminalIsGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := shell(t, url, "")
-	s.types("bash -c '$H run x " + junk + "; read a; echo go\"\"t-$a'\n")
-	s.shows("cannot run")
-	s.types("word\n")
-	s.shows("got-word")
+	s.answers("bash -c '$H run x "+junk+"; read a; echo go\"\"t-$a'\n", "cannot run")
+	s.answers("word\n", "got-word")
 }
 
 // Ctrl-Z stops what waits for a lock, as it stops flock(1).
@@ -145,29 +147,21 @@ func TestRun_SuspendedWhileItWaits(t *testing.T) {
 	s := shell(t, url, "")
 	s.types("$H run x -- echo go''t-it\n")
 	waiting(t, url, "x", 1)
-	s.types("\x1a")
-	s.shows("Stopped")
+	s.answers("\x1a", "Stopped")
 	first.send(syscall.SIGTERM)
 	first.want(143)
-	s.types("fg\n")
-	s.shows("got-it")
+	s.answers("fg\n", "got-it")
 }
 
 func TestRun_SuspendedAtTheTerminal(t *testing.T) {
 	_, url := server(t)
 	s := shell(t, url, "")
-	s.types("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a'\n")
-	s.shows("ready")
-	s.types("\x1a")
-	s.shows("Stopped")
-	s.types("echo shell''-has-it\n")
-	s.shows("shell-has-it")
-	s.types("fg\n")
-	s.shows("run x")
-	s.types("word\n")
-	s.shows("got-word")
-	s.types("echo code=$?\n")
-	s.shows("code=0")
+	s.answers("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a'\n", "ready")
+	s.answers("\x1a", "Stopped")
+	s.answers("echo shell''-has-it\n", "shell-has-it")
+	s.answers("fg\n", "run x")
+	s.answers("word\n", "got-word")
+	s.answers("echo code=$?\n", "code=0")
 }
 
 // A program whose output goes to a pager gets the terminal only when it asks for it.
@@ -175,10 +169,8 @@ func TestRun_InFrontOfAPipe(t *testing.T) {
 	_, url := server(t)
 	s := shell(t, url, "")
 	s.types("$H run x -- sh -c 'read a; echo go''t-$a' | cat\n")
-	s.types("word\n")
-	s.shows("got-word")
-	s.types("echo shell''-has-it\n")
-	s.shows("shell-has-it")
+	s.answers("word\n", "got-word")
+	s.answers("echo shell''-has-it\n", "shell-has-it")
 }
 
 // getpass(3), ssh and sudo ask at the terminal, wherever the input of the program comes from, as under flock(1).
@@ -188,10 +180,8 @@ func TestRun_AProgramAsksAtTheTerminal(t *testing.T) {
 		for _, how := range []string{"echo data | %s", "</dev/null %s"} {
 			s := shell(t, url, "")
 			s.types(fmt.Sprintf(how, lock) + " sh -c 'read a </dev/tty; echo go''t-$a'\n")
-			s.types("word\n")
-			s.shows("got-word")
-			s.types("echo shell''-has-it\n")
-			s.shows("shell-has-it")
+			s.answers("word\n", "got-word")
+			s.answers("echo shell''-has-it\n", "shell-has-it")
 		}
 	}
 }
@@ -199,14 +189,10 @@ func TestRun_AProgramAsksAtTheTerminal(t *testing.T) {
 func TestRun_InTheBackground(t *testing.T) {
 	_, url := server(t)
 	s := shell(t, url, "")
-	s.types("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a' &\n")
-	s.shows("ready")
-	s.types("\n")
-	s.shows("Stopped")
-	s.types("fg\n")
-	s.shows("run x")
-	s.types("word\n")
-	s.shows("got-word")
+	s.answers("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a' &\n", "ready")
+	s.answers("\n", "Stopped")
+	s.answers("fg\n", "run x")
+	s.answers("word\n", "got-word")
 }
 
 // Top shows what stands, and what changes; at its end the terminal is as it was.
@@ -216,8 +202,7 @@ func TestTop(t *testing.T) {
 	if err := pty.Setsize(s.file, &pty.Winsize{Rows: 24, Cols: 100}); err != nil {
 		t.Fatal(err)
 	}
-	s.types("TERM=xterm $H top; echo code=$?\n")
-	s.shows(alternate + "h")
+	s.answers("TERM=xterm $H top; echo code=$?\n", alternate+"h")
 	s.shows("nothing")
 	start(t, url, "", "acquire", "deploy", "--lease", "1h", "--as", "job 811").want(0)
 	s.shows("deploy")
@@ -226,19 +211,15 @@ func TestTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.shows("nothing")
-	s.types("q")
-	s.shows(alternate + "l")
+	s.answers("q", alternate+"l")
 	s.shows("code=0")
 
-	s.types("TERM=xterm $H top\n")
-	s.shows(alternate + "h")
-	s.types("\x1a")
-	s.shows(alternate + "l")
+	s.answers("TERM=xterm $H top\n", alternate+"h")
+	s.answers("\x1a", alternate+"l")
 	s.shows("Stopped")
 	// In the background top stops as soon as it touches the terminal. If the shell has not noticed that yet, its
 	// first fg does not continue it, and says 150: 128 and SIGTTOU.
-	s.types("kill %1; fg; code=$?; [ $code != 150 ] || { fg; code=$?; }; echo code=$code\n")
-	s.shows("code=143")
+	s.answers("kill %1; fg; code=$?; [ $code != 150 ] || { fg; code=$?; }; echo code=$code\n", "code=143")
 }
 
 // alternate is what a terminal is told when a program begins (h) and ends (l) to use the whole screen.

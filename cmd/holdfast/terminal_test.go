@@ -190,7 +190,7 @@ func TestRun_InTheBackground(t *testing.T) {
 	_, url := server(t)
 	s := shell(t, url, "")
 	s.answers("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a' &\n", "ready")
-	s.answers("\n", "Stopped")
+	s.answers("until jobs | grep Stop''ped; do sleep 0.1; done\n", "Stopped") // it stops when it reads, and not before
 	s.answers("fg\n", "run x")
 	s.answers("word\n", "got-word")
 }

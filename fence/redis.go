@@ -41,7 +41,9 @@ type Redis struct {
 
 var _ Fence = Redis{}
 
-func (f Redis) tokenKey(resource string) string { return f.KeyPrefix + "holdfast_fence:{" + resource + "}" }
+func (f Redis) tokenKey(resource string) string {
+	return f.KeyPrefix + "holdfast_fence:{" + resource + "}"
+}
 
 // check returns an error unless token is positive, and the fence can remember it.
 func (f Redis) check(resource string, token int64) error {

@@ -3,6 +3,7 @@
 package rlock_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -106,6 +107,25 @@ func TestGrace_TheKeyStays(t *testing.T) {
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		synctest.Wait()
 		w.WantFree()
+	})
+}
+
+// An Extend of a fixed lease that an outage held up until only the grace is left does nothing.
+func TestGrace_AnExtendComesTooLate(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(20*time.Second), holdfast.Grace(grace)))
+		p.Unplug(true)
+		extended := make(chan error, 1)
+		go func() { extended <- l.Extend(context.Background(), time.Minute) }()
+		<-l.Done()
+		p.Unplug(false)
+		world.WantErr(t, <-extended, holdfast.ErrExpired)
+		w.At(w.Now() + time.Second)
+		if left := w.PTTL(world.Name); left > grace {
+			t.Errorf("the key stays for %v", left)
+		}
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrExpired)
 	})
 }
 

@@ -71,7 +71,7 @@ func (l *Lease) lastUntil(ctx context.Context, d, stays time.Duration) (end time
 	if ended != nil || h.engine.AgeAt(end) >= stays {
 		return end, ended
 	}
-	call := h.prolonging(h.resource.Renew(h.owner(), roundUp(d)))
+	call := l.prolonging(h.resource.Renew(h.owner(), roundUp(d)))
 	err = h.renewedBy(ctx, call)
 	h.noteUnheard(call)
 	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {

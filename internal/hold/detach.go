@@ -70,7 +70,7 @@ func (l *Lease) refresh(ctx context.Context) error {
 		if ended != nil {
 			return ended
 		}
-		call := h.prolonging(h.resource.Renew(h.owner(), length))
+		call := l.prolonging(h.resource.Renew(h.owner(), length))
 		if err := h.renewedBy(ctx, call); err != nil {
 			return err
 		}

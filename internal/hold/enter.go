@@ -30,7 +30,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 		return nil, h.carried(ended)
 	}
 
-	call := h.prolonging(h.resource.Recount(h.owner(), count, a.settings.Length))
+	call := outer.prolonging(h.resource.Recount(h.owner(), count, a.settings.Length))
 	call.Replicas = max(call.Replicas, a.settings.Replicas)
 	err := h.engine.Conn.Run(ctx, call)
 	a.course.attempts, a.grant = call.Attempts, grantOf(call)

@@ -177,7 +177,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	}
 	grace := l.Grace()
 	d = min(d, math.MaxInt64-grace) + grace
-	call := h.prolonging(h.resource.Renew(h.owner(), d))
+	call := l.prolonging(h.resource.Renew(h.owner(), d))
 	err := h.renewedBy(ctx, call)
 	h.noteUnheard(call)
 	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {

@@ -137,12 +137,13 @@ func (h *hold) renewalFailed(failure string) {
 	h.reschedule()
 }
 
-// prolonging returns the call as one that prolongs the hold: it must take no effect once the hold
-// has ended.
-func (h *hold) prolonging(call *conn.Call) *conn.Call {
+// prolonging returns the call as one that prolongs the hold for the lease: it must take no effect once
+// the lease has ended, even if Redis still has the hold.
+func (l *Lease) prolonging(call *conn.Call) *conn.Call {
+	h := l.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	call.Until, call.Replicas = h.renewable(), h.replicas()
+	call.Until, call.Replicas = earlier(h.renewable(), l.end()), h.replicas()
 	return call
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redises"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/quorum"
@@ -257,4 +258,23 @@ func TestQuorum_Grace(t *testing.T) {
 			w.WantHeldOn(0)
 		})
 	}
+}
+
+// A renewal of a member that is answered after the hold has ended does not cost the rest of the grace.
+func TestQuorum_GraceWithARenewalUnderWay(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.began()
+		l := w.lock(holdfast.NewQuorum(name, p.Clients, holdfast.Grace(10*time.Second)))
+		for i := range 2 {
+			p.Unplug(i)
+		}
+		time.Sleep(12 * time.Second)
+		answer := make(chan struct{})
+		p.Nets[2].OnCommand(func(redistest.Command) redistest.Fault { return redistest.HoldReply(answer) })
+		<-l.Done()
+		close(answer)
+		time.Sleep(9 * time.Second)
+		w.WantHeldOn(3)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+	})
 }

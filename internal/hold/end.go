@@ -19,7 +19,7 @@ const (
 	notYet end = iota
 	byRelease
 	byLoss
-	byGrace  // as byLoss, but Redis still has it for the grace
+	byGrace  // as byLoss, but Redis still has it, for the grace or because the whole that it was a part of has ended
 	byExpiry // of a fixed lease, as agreed
 	byMaxHold
 	byClose

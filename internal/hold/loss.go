@@ -25,7 +25,7 @@ var (
 	overwritten = loss{how: byLoss, reason: telemetry.LostServer,
 		why: "Redis no longer has it", also: errs.WrongType}
 	closedUnder = loss{how: byClose, reason: telemetry.LostClosed}
-	retired     = loss{how: byLoss, reason: telemetry.LostClosed, why: "the whole that it was a part of has ended"}
+	retired     = loss{how: byGrace, reason: telemetry.LostClosed, why: "the whole that it was a part of has ended"}
 )
 
 // Losing is a Resource whose hold is given up in one way by its holder, and in another way after a

@@ -55,7 +55,7 @@ func (q *Quorum) ask(ctx context.Context, at *seenAt, began time.Time) (a answer
 	var err error
 	a.marker, err = at.member.mark(ctx, marking{write: foundEmpty, set: q.set})
 	switch {
-	case a.lease != nil && time.Until(a.lease.Deadline()) > q.longest:
+	case a.lease != nil && time.Until(a.lease.Deadline())+(*hold.Lease)(a.lease).Grace() > q.longest:
 		a.err = fmt.Errorf("a lease longer than %v, the longest there is to be: %w", q.longest, errs.BadArgument)
 	case a.err != nil:
 	case err != nil:

@@ -224,6 +224,9 @@ func TestQuorum_BadArguments(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *stage) {
 		c := w.process().Clients
 		short := holdfast.NewQuorumOf(name, c, time.Second, func(c *holdfast.Client) holdfast.Locker { return c.Mutex(name) })
+		kept := holdfast.NewQuorumOf(name, c, 20*time.Second, func(c *holdfast.Client) holdfast.Locker {
+			return c.Mutex(name, holdfast.Grace(15*time.Second))
+		})
 		// With 2 permits on each of three servers, three holders could have 2 each.
 		permits := holdfast.NewQuorumOf(name, c, 30*time.Second, func(c *holdfast.Client) holdfast.Locker { return c.PermitSemaphore(name).Locker(1) })
 		for _, tc := range []struct {
@@ -238,6 +241,7 @@ func TestQuorum_BadArguments(t *testing.T) {
 			{holdfast.NewQuorum("", c), "name"},
 			{holdfast.NewQuorum(name, c, holdfast.Renewed(time.Millisecond)), "shorter than"},
 			{short, "longer than"},
+			{kept, "longer than"},
 			{permits, "does not say where it stands"},
 		} {
 			_, err := tc.q.Lock(t.Context())

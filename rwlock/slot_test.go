@@ -102,6 +102,34 @@ func TestANestedReaderLeavesInASlotOnTheMove(t *testing.T) {
 	leave(t, outer)
 }
 
+// A reader nests once more while the last key of its three has not moved. It waits for that key too.
+func TestAReaderNestsInASlotOnTheMove(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 2, 0)
+	m := clusterClients(t, cluster)[0].RWMutex(name)
+	ctx, leases := t.Context(), make([]*lease.Lease, 3)
+	for i := range leases {
+		leases[i] = must(t)(m.RLock(ctx))
+		ctx = leases[i].Context(ctx)
+	}
+	move := cluster.OpenSlot(name)
+	move.MoveKeys(slices.DeleteFunc(move.Keys(), func(key string) bool { return strings.HasSuffix(key, ":3") })...)
+	entered := make(chan *lease.Lease)
+	go func() {
+		l, err := m.RLock(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		entered <- l
+	}()
+	time.Sleep(300 * time.Millisecond) // it asks where the lock is now
+	move.Finish()
+	leave(t, <-entered)
+	for _, l := range leases {
+		leave(t, l)
+	}
+}
+
 // One script with five keys grants the writer. All five keys have moved to the other server before
 // the read lease has.
 func TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove(t *testing.T) {

@@ -8,12 +8,12 @@
 -- zombie. If that is not known, left returns nil and the error. In a slot on the move, the server that
 -- loses the slot refuses a key that has gone. The server that gets the slot takes a single key that
 -- has not come yet for missing, but refuses to say that of two keys at once. So no reader counts as a
--- zombie before two of its keys have been asked for in one command.
+-- zombie before two of its keys, of which one is missing, have been asked for in one command.
 --
 -- A script that writes the keys wants all of them here: one that it made where the slot goes would stop
 -- the move, since MIGRATE does not replace a key.
 local function left(timeouts, holder, count, all)
-  local most, missing, key = -2, false, timeouts .. holder .. ':rwlock_timeout:'
+  local most, missing, key = -2, nil, timeouts .. holder .. ':rwlock_timeout:'
   for i = 1, tonumber(count) or 0 do
     local ms = redis.pcall('PTTL', key .. i)
     if type(ms) ~= 'number' then
@@ -22,10 +22,11 @@ local function left(timeouts, holder, count, all)
     if ms == -1 then
       ms = math.huge
     end
-    most, missing = math.max(most, ms), missing or ms == -2
+    most, missing = math.max(most, ms), ms == -2 and i or missing
   end
   if most == -2 or all and missing then
-    local there = redis.pcall('EXISTS', key .. 1, key .. 2)
+    local last = missing or 1
+    local there = redis.pcall('EXISTS', key .. last, key .. last + 1)
     if type(there) ~= 'number' then
       return nil, there
     end

@@ -8,6 +8,8 @@ var rwlockBugs = []bug{
 		by: "rwlock TestAReaderStaysInASlotOnTheMove TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove"},
 	{name: "a key is made where its slot goes to before it has come from where it was", step: servers,
 		at: "rwlock/lua/left.lua left", old: "or all and missing", by: "rwlock TestANestedReaderLeavesInASlotOnTheMove"},
+	{name: "a reader nests though a key after its second has not come with its slot", step: servers,
+		at: "rwlock/lua/left.lua left", old: "key .. last, key .. last + 1", new: "key .. 1, key .. 2", by: "rwlock TestAReaderNestsInASlotOnTheMove"},
 	{name: "read-write locks whose names share a token share the marks of their writers",
 		at: "internal/keys Space.ForRW", old: "s.own(writersPrefix, name), Waiting:  s.own", new: "s.neighbour(writersPrefix, name), Waiting:  s.neighbour",
 		by: "rwlock TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken TestTwoLocksWhoseNamesShareATokenAreTakenTogether"},

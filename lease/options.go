@@ -46,10 +46,10 @@ func MaxHold(d time.Duration) Option {
 
 // Grace makes the lease end d before Redis can give what is held to anybody else, so that the work has
 // time to stop: the contexts end, Done is closed, and Deadline is, d sooner than without it. What is
-// held stays held meanwhile, and Release frees it at once. If the process dies, it is free when it
-// would have been without Grace. The lease is renewed every third of what is left of it, and each
-// holder that others hand it to asks Redis once more before its Lock returns. A Fixed(l) lease ends
-// with ErrExpired after l less d.
+// held stays held meanwhile, and Release frees it at once; of nested leases that ended together, the
+// last Release. If the process dies, it is free when it would have been without Grace. The lease is
+// renewed every third of what is left of it, and each holder that others hand it to asks Redis once
+// more before its Lock returns. A Fixed(l) lease ends with ErrExpired after l less d.
 //
 // There is no such time if Redis says that it no longer has what was held, nor after Close. The default
 // is 0. If less than MinLease is left of the lease, or d is negative, Lock fails with ErrBadArgument.

@@ -108,33 +108,43 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 	}
 	lost := !now.Before(h.deadline)
 	over, how := h.finishOver(now)
+	if h.count == 0 && how.byItself() {
+		h.keepFor(over)
+	}
 	switch {
-	case !lost && (h.count > 0 || h.entering):
-	case how == byExpiry && len(over) > 0:
-		h.lose(loss{how: how}, now)
-	case how == byMaxHold:
-		h.lose(loss{how: how, reason: telemetry.LostMaxHold}, now)
-	default:
-		l := h.silent(now)
-		if how == byGrace {
-			l.how = how
-		}
-		h.lose(l, now)
+	case lost || h.count == 0 && !h.entering:
+		h.lose(h.lossBy(how, now), now)
+	case h.count == 0 && len(over) > 0:
+		h.seldomToWrite().unentered = h.lossBy(how, now)
 	}
 	return over, h.gone
 }
 
+// lossBy returns the loss of a hold that has ended as its last leases did. The caller holds the mutex.
+func (h *hold) lossBy(how end, now time.Time) loss {
+	switch how {
+	case byExpiry:
+		return loss{how: how}
+	case byMaxHold:
+		return loss{how: how, reason: telemetry.LostMaxHold}
+	default:
+		l := h.silent(now)
+		l.how = how
+		return l
+	}
+}
+
 // finishOver ends the leases whose time has come. how says how the hold ends, if it does: as its leases did,
-// if it had any. The caller holds the mutex.
+// or by its loss if it had none. The caller holds the mutex.
 func (h *hold) finishOver(now time.Time) (over []ending, how end) {
-	how = byExpiry
+	how = byLoss
 	for l := h.leases; l != nil; {
 		next := l.next
 		ended := l.overAt(now)
 		if ended != notYet {
 			over = append(over, h.finish(l, ended))
 		}
-		if ended == byLoss || ended == byGrace || ended == byMaxHold {
+		if ended != notYet && (ended != byExpiry || len(over) == 1) {
 			how = ended
 		}
 		l = next
@@ -190,9 +200,37 @@ func (h *hold) endAll(l loss) error {
 		over = append(over, h.finish(h.leases, l.how))
 	}
 	err := h.because(l.how)
+	if l.how.byItself() {
+		h.keepFor(over)
+	}
 	h.mu.Unlock()
 	h.announce(over, true)
 	return err
+}
+
+// keepFor notes that the hold has ended with these leases, and that Redis may still have it: it is given up once
+// each of them is released. The caller holds the mutex.
+func (h *hold) keepFor(over []ending) {
+	kept := len(over)
+	for _, e := range over {
+		e.lease.rarely().kept = &kept
+	}
+	h.seldomToWrite().kept = &kept
+}
+
+// forgo reports whether the Release of a lease that has ended leaves nobody under whom work may go on: it was not
+// released before, and the others that ended with the hold were. The caller holds the mutex.
+func (h *hold) forgo(l *Lease) bool {
+	if l.ended == byRelease {
+		return false
+	}
+	if r := l.rare; r != nil && r.kept != nil && r.kept == h.seldom.kept {
+		*r.kept--
+		last := *r.kept == 0
+		r.kept = nil
+		return last
+	}
+	return h.seldom == nil || !h.seldom.lost.how.byItself() && !h.seldom.unentered.how.byItself()
 }
 
 // announce notifies the holders of leases that ended without a release, and reports the hold if it

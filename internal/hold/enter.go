@@ -5,6 +5,7 @@ package hold
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
@@ -65,6 +66,9 @@ func (h *hold) carried(ended error) error {
 func (h *hold) entered(a *acquisition) (*Lease, error) {
 	h.mu.Lock()
 	h.entering = false
+	if h.seldom != nil {
+		h.seldom.unentered = loss{}
+	}
 	if h.gone {
 		lost := h.because(h.lost())
 		h.mu.Unlock()
@@ -78,16 +82,22 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 }
 
 // notEntered undoes what a failed entry may have done: it has the count set right. If the last
-// lease was released in the meantime, the hold ends with the entry. The Release of that lease waits
-// for this: see afterEntry.
+// lease has ended in the meantime, the hold ends with the entry: if that was by its Release, it is given up,
+// and the Release waits for this (see afterEntry); else as it would have ended without the entry.
 func (h *hold) notEntered(call *conn.Call) {
 	notAfter, unheard := call.Outstanding()
 	h.mu.Lock()
 	h.entering = false
 	over := h.count == 0 && !h.gone
 	h.gone = h.gone || over
+	lost := over && h.seldom != nil && h.seldom.unentered.how != notYet
+	if lost {
+		h.lose(h.seldom.unentered, time.Now())
+	}
 	h.mu.Unlock()
 	switch {
+	case lost:
+		h.announce(nil, true)
 	case over:
 		giveUpSeat(h.engine, h.resource, h.leave())
 		h.active(-1)

@@ -50,14 +50,18 @@ func (l *Lease) release() (held time.Duration, err error) {
 }
 
 // releaseOver is the release of a lease that has ended. It returns how it ended. If what the lease
-// was on may still be in Redis, releaseOver gives it up, once. The caller holds the mutex;
+// was on may still be in Redis, and no other lease keeps it there, releaseOver gives it up, once. The caller holds the mutex;
 // releaseOver gives it back.
 func (l *Lease) releaseOver() error {
 	h := l.hold
 	ended, why := l.ended, l.because()
-	left := h.gone && h.lost() != notYet && !h.seldom.freed && time.Now().Before(h.deadline)
-	if left {
+	last := h.forgo(l)
+	left := last && h.gone && h.lost() != notYet && !h.seldom.freed && time.Now().Before(h.deadline)
+	switch {
+	case left:
 		h.seldom.freed = true
+	case last && h.entering && h.seldom != nil:
+		h.seldom.unentered = loss{} // the entry gives it up if it fails
 	}
 	h.mu.Unlock()
 	if left && ended != byClose {

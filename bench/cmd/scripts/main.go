@@ -1,43 +1,48 @@
-// The scripts command measures what the scripts of a lock and its release cost a server, whatever its client does:
-// they are sent again in deep pipelines, as Holdfast has sent them.
+// The scripts command measures what Holdfast's scripts cost a server, whatever its client does: they are sent again in
+// deep pipelines, as Holdfast sends them.
 //
 //	cd bench
 //	go run ./cmd/scripts                                      redis-server from PATH
 //	go run ./cmd/scripts "$(../.ci/servers valkey9)" ...      others
+//	go run ./cmd/scripts -save /tmp/before.json               saves what this version sends
+//	go run ./cmd/scripts -beside /tmp/before.json             compares, for half an hour, with what another sent
+//	go run ./cmd/scripts -only 'pair|look'
 //
-// It prints the server's own CPU time for a pair, the median of some rounds, in which the rows take turns: with a
-// script for each call, in bundles as 256 goroutines send them, and for two scripts that do nothing, which is what
-// no script can be cheaper than. Compare ratios, not times. Two versions of Holdfast are compared by running the
-// command in two checkouts in turn.
+// It prints the server's own CPU time for each kind of work, the median of some rounds, in which the rows take turns,
+// and how many commands the scripts run. Beside another version's the two take turns too, and the ratio is the median
+// of the ratios of the rounds. Compare ratios, not times. Scripts that do nothing are what no script can be cheaper
+// than.
 package main
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
+	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-go/holdfast/bench/internal/ceiling"
 	"github.com/holdfast-go/holdfast/bench/internal/measure"
 )
 
-const (
-	rounds = 7
-	each   = 20_000 // pairs of a row in a round
+var (
+	save   = flag.String("save", "", "save what is sent in this `file`, and measure nothing")
+	beside = flag.String("beside", "", "compare with what was saved in this `file`")
+	only   = flag.String("only", "", "only work that matches this `pattern`")
+	rounds = flag.Int("rounds", 7, "how often each is measured")
+	each   = flag.Int("each", 10_000, "operations of a row in a round")
 )
 
 func main() {
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	binaries := os.Args[1:]
+	binaries := flag.Args()
 	if len(binaries) == 0 {
 		binaries = []string{"redis-server"}
 	}
@@ -49,11 +54,10 @@ func main() {
 	}
 }
 
-// row is one way to make pairs.
+// row is one kind of work, of this version and of the one before.
 type row struct {
-	name string
-	pair func() (pairs int64, err error) // makes some
-	took []time.Duration                 // of the server's CPU for a pair, in each round
+	name        string
+	now, before *player // before is nil if there is nothing to compare with
 }
 
 func run(ctx context.Context, binary string) error {
@@ -62,94 +66,101 @@ func run(ctx context.Context, binary string) error {
 		return err
 	}
 	defer server.Stop()
-	var rows []*row
-	for name, callers := range map[string]int{"a script for each call": 1, "bundles, as 256 goroutines send": ceiling.Callers} {
-		sent, err := ceiling.Open(ctx, server.Addr, fmt.Sprint("scripts", callers), callers)
-		if err != nil {
-			return err
-		}
-		defer sent.Close()
-		rows = append(rows, &row{name: name, pair: func() (int64, error) { return sent.Pairs(0) }})
-	}
-	slices.SortFunc(rows, func(a, b *row) int { return len(a.name) - len(b.name) })
-	nothing, err := openNothing(ctx, server.Addr)
-	if err != nil {
+	rows, err := allRows(ctx, server)
+	if err != nil || *save != "" {
 		return err
 	}
-	defer nothing.conn.Close()
-	rows = append(rows, &row{name: "two scripts that do nothing", pair: nothing.pairs})
-	for range rounds {
+	for range *rounds {
 		for _, r := range rows {
-			if err := r.round(ctx, server); err != nil {
-				return err
+			for _, p := range []*player{r.before, r.now} {
+				if p == nil {
+					continue
+				}
+				if err := p.round(ctx, server, *each); err != nil {
+					return fmt.Errorf("%s: %w", r.name, err)
+				}
 			}
 		}
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "%s\tserver CPU for a pair\t\n", binary)
+	fmt.Fprintf(table, "%s\tserver CPU\tcommands\tbefore\tcommands\tratio\t\n", binary)
 	for _, r := range rows {
-		slices.Sort(r.took)
-		fmt.Fprintf(table, "%s\t%.2f µs\t\n", r.name, float64(r.took[rounds/2])/float64(time.Microsecond))
+		fmt.Fprintf(table, "%s\t%.2f µs\t%.1f\t", r.name, median(r.now.took), r.now.commands)
+		if b := r.before; b != nil {
+			ratios := make([]float64, *rounds)
+			for i := range ratios {
+				ratios[i] = r.now.took[i] / b.took[i]
+			}
+			fmt.Fprintf(table, "%.2f µs\t%.1f\t%.2f\t", median(b.took), b.commands, median(ratios))
+		}
+		fmt.Fprintln(table)
 	}
 	return table.Flush()
 }
 
-func (r *row) round(ctx context.Context, server *measure.Server) error {
-	before, err := server.Served(ctx)
-	if err != nil {
-		return err
-	}
-	var done int64
-	for done < each {
-		n, err := r.pair()
-		if err != nil {
-			return err
-		}
-		done += n
-	}
-	after, err := server.Served(ctx)
-	r.took = append(r.took, (after.CPU-before.CPU)/time.Duration(done))
-	return err
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
 }
 
-// nothing sends scripts that do nothing, with as many words as those of a pair have.
-type nothing struct {
-	conn    net.Conn
-	request []byte
-	answers []byte
-}
-
-func openNothing(ctx context.Context, addr string) (*nothing, error) {
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	defer rdb.Close()
-	sha, err := rdb.ScriptLoad(ctx, "return 1").Result()
+// allRows returns the rows, or saves what would be measured.
+func allRows(ctx context.Context, server *measure.Server) ([]*row, error) {
+	this, err := thisVersions(ctx, server.Addr)
 	if err != nil {
 		return nil, err
 	}
-	const pipelined, keys, args = 64, 2, 4
-	words := []string{"evalsha", sha, fmt.Sprint(keys)}
-	for i := range keys + args {
-		words = append(words, fmt.Sprintf("%036d", i))
+	if *save != "" {
+		text, err := json.Marshal(this)
+		if err != nil {
+			return nil, err
+		}
+		return nil, os.WriteFile(*save, text, 0o600)
 	}
-	var one []byte
-	one = fmt.Appendf(one, "*%d\r\n", len(words))
-	for _, w := range words {
-		one = fmt.Appendf(one, "$%d\r\n%s\r\n", len(w), w)
+	others := make(map[string]*work)
+	if *beside != "" {
+		if others, err = saved(*beside); err != nil {
+			return nil, err
+		}
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	return &nothing{conn, bytes.Repeat(one, 2*pipelined), make([]byte, 2*pipelined*len(":1\r\n"))}, err
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		return nil, err
+	}
+	var rows []*row
+	for _, w := range append(this, nothing(), bare()) {
+		if !wanted.MatchString(w.Name) {
+			continue
+		}
+		r := &row{name: w.Name}
+		if r.now, err = newPlayer(ctx, server.Addr, w, "now"); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.Name, err)
+		}
+		if other := others[w.Name]; other != nil {
+			if r.before, err = newPlayer(ctx, server.Addr, other, "before"); err != nil {
+				return nil, fmt.Errorf("%s: %w", w.Name, err)
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
 }
 
-func (n *nothing) pairs() (int64, error) {
-	if _, err := n.conn.Write(n.request); err != nil {
-		return 0, err
+// saved returns the work of another version, by name.
+func saved(file string) (map[string]*work, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
 	}
-	for got := 0; got < len(n.answers); {
-		more, err := n.conn.Read(n.answers[got:])
-		if err != nil {
-			return 0, err
+	var all []*work
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	byName := make(map[string]*work)
+	for _, w := range all {
+		if time.Since(w.Calls[0].At) > 25*time.Minute {
+			return nil, fmt.Errorf("%s is too old: its calls would come late", file)
 		}
-		got += more
+		byName[w.Name] = w
 	}
-	return int64(len(n.answers) / len(":1\r\n:1\r\n")), nil
+	return byName, nil
 }

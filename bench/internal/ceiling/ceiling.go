@@ -135,7 +135,7 @@ func (l *pipeline) send() (int64, error) {
 		return 0, err
 	}
 	for range c.answers {
-		if err := answered(l.replies); err != nil {
+		if err := Answered(l.replies); err != nil {
 			return 0, err
 		}
 	}
@@ -196,8 +196,8 @@ func (p *Pipelines) Check(ctx context.Context) error {
 	return nil
 }
 
-// answered reads one reply. It may be any but an error.
-func answered(r *bufio.Reader) error {
+// Answered reads one reply. It may be any but an error.
+func Answered(r *bufio.Reader) error {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func answered(r *bufio.Reader) error {
 		return err
 	}
 	for range n {
-		if err := answered(r); err != nil {
+		if err := Answered(r); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ package ceiling
 import (
 	"bytes"
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -114,6 +116,43 @@ func pairs(ctx context.Context, client *holdfast.Client, name string, callers, l
 	return errors.Join(failed...)
 }
 
+// Sent is a call of a script as Holdfast sends it.
+type Sent struct {
+	Words  []string  // EVALSHA, the script's name, and so on
+	At     time.Time // when it was sent
+	Source string    // of the script
+}
+
+// AppendTo appends the command as a client sends it, for things of other names, and so that it may be sent an hour
+// after the recording.
+func (s Sent) AppendTo(b []byte, from, to string) []byte {
+	return command{s.Words, s.At}.on(from, to).appendTo(b)
+}
+
+// Record returns what a Client at that server sends while it is used, in order, once it has been used before: for other
+// names, so that it knows what it has sent before.
+func Record(ctx context.Context, addr string, name, warm string, use func(ctx context.Context, c *holdfast.Client, name string) error) ([]Sent, error) {
+	heard := new(tape)
+	rdb := redis.NewClient(&redis.Options{Addr: addr, Dialer: heard.dial})
+	defer rdb.Close()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	if err := use(ctx, client, warm); err != nil {
+		return nil, err
+	}
+	sources := heard.sources()
+	heard.rewind()
+	if err := use(ctx, client, name); err != nil {
+		return nil, err
+	}
+	commands, err := heard.scripts()
+	sent := make([]Sent, len(commands))
+	for i, c := range commands {
+		sent[i] = Sent{c.words, c.at, sources[c.words[1]]}
+	}
+	return sent, err
+}
+
 // tape keeps the commands that are written to the connections that it dials.
 type tape struct {
 	mu       sync.Mutex // guards the fields below, and what the connections keep
@@ -130,6 +169,20 @@ func (t *tape) rewind() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.commands = nil
+}
+
+// sources returns the sources of the scripts that were sent, by the names that a server gives them.
+func (t *tape) sources() map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make(map[string]string)
+	for _, c := range t.commands {
+		if strings.EqualFold(c.words[0], "eval") {
+			sum := sha1.Sum([]byte(c.words[1]))
+			all[hex.EncodeToString(sum[:])] = c.words[1]
+		}
+	}
+	return all
 }
 
 // scripts returns the calls of scripts.

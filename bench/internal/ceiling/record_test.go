@@ -171,7 +171,7 @@ func TestAScriptOfManyLocksIsSentAgain(t *testing.T) {
 func TestAnErrorIsNoAnswer(t *testing.T) {
 	for reply, good := range map[string]bool{"*2\r\n:1\r\n$3\r\na\r\n\r\n": true, "$-1\r\n": true, "-ERR\r\n": false,
 		"*2\r\n:1\r\n-ERR no\r\n": false, "*x\r\n": false, "*2\r\n:1\r\n": false} {
-		if err := answered(newReplies(strings.NewReader(reply))); (err == nil) != good {
+		if err := Answered(newReplies(strings.NewReader(reply))); (err == nil) != good {
 			t.Errorf("%q: %v", reply, err)
 		}
 	}

@@ -26,7 +26,7 @@ var lua = conn.Texts(folder)
 //	queries            state.lua
 //	the stripes        rlock/lua/stripes.lua
 var (
-	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lua("lock")), conn.Clocked).Briefly(granted)
+	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lua("lock"))).Briefly(granted)
 	stripesScript = conn.NewScript("mutex/stripes", lua("stripes"))
 
 	_ = lockhash.NewBundle(lockScript)

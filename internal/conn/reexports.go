@@ -39,7 +39,6 @@ const (
 
 	Timeless = call.Timeless
 	Always   = call.Always
-	Clocked  = call.Clocked
 	Mixed    = call.Mixed
 
 	Late    = call.Late

@@ -18,7 +18,6 @@
 local ttl, lease, token = redis.call('PTTL', KEYS[1]), ARGV[3], nil
 local free = ttl == -2
 if not free then
-  local now = tonumber(clock)
   if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
     -- Nothing here may fail the try. A read/write lock may have very many fields.
     token = redis.pcall('GET', KEYS[2])
@@ -53,6 +52,6 @@ if type(expiry) == 'table' then
   return expiry
 end
 if free and token == clock then
-  return tonumber(clock)
+  return now
 end
-return {1, tonumber(clock), tonumber(lease), tonumber(token)}
+return {1, now, tonumber(lease), tonumber(token)}

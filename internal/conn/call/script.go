@@ -68,8 +68,6 @@ const (
 	// release, or a look. It has no late.lua. It may still look at its not-after for a part of its
 	// work.
 	Always
-	// Clocked is a script that needs the time as a text, clock. Others begin with the number, now.
-	Clocked
 	// Mixed is a script whose reply has texts too. A reply of numbers alone is read without an
 	// allocation for each element.
 	Mixed
@@ -101,7 +99,7 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	if s.minds() {
 		begin += lua("late")
 	}
-	if !s.Is(Timeless) && !s.Is(Clocked) {
+	if !s.Is(Timeless) {
 		begin += lua("now")
 	}
 	if s.asks() {

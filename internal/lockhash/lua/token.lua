@@ -15,8 +15,8 @@ local function advance(k, least, life, early)
   local keep = life == '0' and 'GET' or 'KEEPTTL'
   local last = redis.call('SET', KEYS[k], least, 'XX', 'GET', keep)
   -- Texts of the same length are in the order of their numbers. The last nine digits are a thousand
-  -- seconds.
-  if last and #last == #least and last < least and string.sub(last, 1, -10) == string.sub(least, 1, -10) then
+  -- seconds: a text of before begins with less than the others.
+  if last and #last == #least and last < least and last > string.sub(least, 1, -10) then
     return least, last
   end
   local token, text = tonumber(least), least

@@ -141,7 +141,7 @@ func loads(call *ast.CallExpr) bool {
 }
 
 // traits are those that eval knows by their names.
-var traits = map[string]conn.Trait{"Timeless": conn.Timeless, "Always": conn.Always, "Clocked": conn.Clocked, "Mixed": conn.Mixed}
+var traits = map[string]conn.Trait{"Timeless": conn.Timeless, "Always": conn.Always, "Mixed": conn.Mixed}
 
 // eval returns the value of an expression in a package if that is a text, a Trait or a script, nil
 // otherwise. args are the values of the parameters of the function in which it stands.

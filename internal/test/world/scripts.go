@@ -68,7 +68,7 @@ var sources = []struct {
 	files string
 	trait conn.Trait
 }{
-	{LockRun, "rlock", "token lock", conn.Clocked},
+	{LockRun, "rlock", "token lock", 0},
 	{"stripes", "rlock", "stripes", 0},
 	{EnterRun, "internal/lockhash", "token life queue enter", 0},
 	{LookRun, "internal/lockhash", "life look", 0},

@@ -219,7 +219,8 @@ func TestRecountScript(t *testing.T) {
 func TestRenewScript(t *testing.T) {
 	args := []any{future, mine, 30_000}
 	runTable(t, some.Renew(hold.Owner{}, 0).Script.Source(), []string{lockKey}, append(refused(args), []row{
-		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 2, 30*time.Second), ""},
+		{"mine, less left", held(mine, 2, 10*time.Second), args, "now", by(mine, 2, 30*time.Second), "[1 now 30000]"},
+		{"mine, handed over", held(mine, 0, 2*time.Second), args, "now", by(mine, 1, 30*time.Second), "[1 now 30000]"},
 		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 2, time.Minute), ""},
 		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{future, mine, 0}, "[1 now 10000]", kept, ""},
 		{"mine, without end, only looked at", held(mine, 1, 0), []any{future, mine, 0}, "[1 now -1]", by(mine, 1, -1), ""},

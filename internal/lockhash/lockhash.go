@@ -24,7 +24,7 @@ var lua = conn.Texts(folder)
 // The transitions of a hold. Each file begins with its contract.
 var (
 	recountScript   = conn.NewScript("lock/recount", lua("recount"))
-	renewScript     = conn.NewScript("lock/renew", lua("renew"))
+	renewScript     = conn.NewScript("lock/renew", lua("renew")).Briefly(renewed)
 	renewManyScript = conn.NewScript("lock/renewmany", lua("renewmany"))
 	keepScript      = conn.NewScript("lock/keep", lua("keep"))
 	moveScript      = conn.NewScript("lock/move", lua("move"))

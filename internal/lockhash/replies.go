@@ -77,6 +77,12 @@ func (q *Queue) Awaited(call *conn.Call) bool {
 	return heard || call.Status() == conn.Awaited
 }
 
+// renewed is the usual answer of renew.lua in full.
+func renewed(c *conn.Call, now int64) [conn.BundleWidth]int64 {
+	lease := c.Args[1].(int64)
+	return [...]int64{conn.Done, now, lease, 0}
+}
+
 // freed is the usual answer of free.lua in full.
 func freed(*conn.Call, int64) [conn.BundleWidth]int64 { return [...]int64{conn.Done, 0, 0, 0} }
 

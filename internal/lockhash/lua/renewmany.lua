@@ -32,7 +32,7 @@ for i = 1, #KEYS do
       end
     end
     if count == '0' and lease > 0 then
-      redis.pcall('HSET', KEYS[i], client .. ARGV[i + 3], 1) -- as renew.lua does
+      redis.pcall('HSET', KEYS[i], client .. ARGV[i + 3], '1') -- as renew.lua does
     end
   elseif count then
     ttl = -3

@@ -129,7 +129,7 @@ local function grant()
     reserved = new - token
   end
   if not count then
-    redis.call('HSET', KEYS[1], me, 1)
+    redis.call('HSET', KEYS[1], me, '1')
     local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
     if type(expiry) == 'table' then
       -- A lock must never be left without an expiry, whichever commands are refused.
@@ -141,9 +141,9 @@ local function grant()
     end
     ttl = lease
   elseif count == '0' then
-    redis.call('HSET', KEYS[1], me, 1)
+    redis.call('HSET', KEYS[1], me, '1')
   end
-  if not pcall(leave, me) then
+  if place and not pcall(leave, me) then
     -- The caller gets an error, so it would never release what is granted here. Take it back.
     redis.call('HDEL', KEYS[1], me)
     return redis.call('ZREM', KEYS[4], me)
@@ -190,7 +190,7 @@ elseif number == 0 then
 end
 local failed
 if place then
-  failed = add(4, ms + keep, me, keep)
+  failed = add(4, 'CH', ms + keep, me, keep)
   redis.call('PEXPIRE', KEYS[3], life(keep))
 else
   failed = join(me, number, ms, keep)
@@ -206,7 +206,7 @@ local turn
 if holder[2] == '0' then
   turn = holder[1]
 elseif not holder[1] then
-  turn = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+  turn = redis.call('ZRANGE', KEYS[3], '0', '0')[1]
 end
 if turn and turn ~= me and string.sub(turn, 1, 36) == string.sub(me, 1, 36) then
   reply[7] = turn

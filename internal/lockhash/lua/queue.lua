@@ -3,6 +3,9 @@
 --
 -- KEYS[3] the queue: a sorted set {owner: number}
 -- KEYS[4] a sorted set {owner: until when its place is kept, in ms of the server's clock}
+--
+-- A number that is always the same is a text here: to make that of a number costs a server half a
+-- command.
 
 -- Takes the owner out of the queue. The order matters: an owner that is in the queue, but whose
 -- place is not kept, is passed over.
@@ -24,7 +27,7 @@ local longest = 5000
 local function first(ms, me)
   local head, left
   for _ = 1, 64 do
-    head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 0
+    head, left = redis.call('ZRANGE', KEYS[3], '0', '0')[1], 0
     if not head or head == me then
       break
     end
@@ -44,7 +47,7 @@ end
 -- Returns the number for an owner that joins at the time now, in microseconds, and whether the last
 -- owner in the queue has joined in the same second.
 local function coming(now)
-  local last = tonumber(redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2] or 0)
+  local last = tonumber(redis.call('ZRANGE', KEYS[3], '-1', '-1', 'WITHSCORES')[2] or 0)
   local number = math.max(last + 1, now)
   if number % 10 == 0 then
     -- Some servers write 1700000000000000 as 1.7e+15, and not every Lua can read that.
@@ -53,10 +56,12 @@ local function coming(now)
   return number, math.floor(last / 1000000) == math.floor(now / 1000000)
 end
 
--- Adds the owner to one of the queue's two keys, which is KEYS[k]. Returns the error if that fails.
--- If stays is true, the key's end is not put off.
-local function add(k, score, owner, keep, stays)
-  local command, done = 'ZADD', redis.pcall('ZADD', KEYS[k], string.format('%.0f', score), owner)
+-- Adds the owner to one of the queue's two keys, which is KEYS[k]. If only is NX, an owner that is
+-- there stays as it is; otherwise it is CH. Returns the error if that fails, and otherwise how many
+-- were changed. If stays is true, the key's end is not put off.
+local function add(k, only, score, owner, keep, stays)
+  local command, done = 'ZADD', redis.pcall('ZADD', KEYS[k], only, string.format('%.0f', score), owner)
+  local changed = done
   if type(done) ~= 'table' and not stays then
     command, done = 'PEXPIRE', redis.pcall('PEXPIRE', KEYS[k], life(keep))
     -- Nothing must stay without an expiry, whichever commands are refused.
@@ -69,16 +74,18 @@ local function add(k, score, owner, keep, stays)
     done.err = done.err .. " ('" .. command .. "')"
     return done
   end
+  return nil, changed
 end
 
--- Gives the owner the place with that number, kept for keep ms from the time ms. Returns the error
--- if that fails.
+-- Gives the owner the place with that number, kept for keep ms from the time ms. If it has a place, it
+-- keeps that. Returns the error if that fails, and otherwise whether the place is new: 1, or 0.
 --
 -- stays says that the end of the queue's keys need not be put off: a place in the queue is kept,
 -- and the last owner has joined in the same second (see coming). The first owner to join in a
 -- second puts the end off, and so does each request in a place. So the keys outlast every place by
 -- far.
 local function join(owner, number, ms, keep, stays)
-  return add(3, number, owner, keep, stays) or add(4, ms + keep, owner, keep, stays)
+  local failed, new = add(3, 'NX', number, owner, keep, stays)
+  return failed or add(4, 'CH', ms + keep, owner, keep, stays), new
 end
 

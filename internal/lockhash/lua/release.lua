@@ -60,22 +60,12 @@ local ttl = queue and redis.call('PTTL', KEYS[1]) or 0
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
 local reply = {released, now}
 
--- Returns whether anyone but Clients of Holdfast listens for releases: nil if that is not known.
--- Redis is asked once.
-local asked, listens
-local function others()
-  if not asked then
-    asked, listens = true, outsiders(ARGV[3], ARGV[4], ARGV[5])
-  end
-  return listens
-end
-
+-- Whether anyone but Clients of Holdfast listens for releases: nil if that is not known yet.
+local others
 -- Tells those outside the queue to look again. Redisson reads this as the number 0, as it reads any
 -- release. Clients of Holdfast ignore it, so that they do not all ask for a lock that is not
 -- theirs.
-local function tell_outsiders()
-  publish(ARGV[3], ARGV[4], '00')
-end
+local again = '00'
 
 -- Leaves the lock to those outside the queue for 3 ms, if this release is to do that, since they
 -- come more slowly than those in the queue. Returns whether it did. The clock decides which
@@ -83,12 +73,15 @@ end
 -- comes when the 3 ms are over.
 local function openly()
   local every = tonumber(ARGV[6])
-  if released == 0 or every == 0 or math.floor(now / 8) % every ~= 0
-    or not others() or not redis.pcall('SET', KEYS[5], '', 'PX', 3).ok then
+  if released == 0 or every == 0 or math.floor(now / 8) % every ~= 0 then
+    return false
+  end
+  others = outsiders(ARGV[3], ARGV[4], ARGV[5])
+  if not others or not redis.pcall('SET', KEYS[5], '', 'PX', '3').ok then
     return false
   end
   reply[3], reply[4] = reply[3] or 0, 1
-  tell_outsiders()
+  publish(ARGV[3], ARGV[4], again)
   if head then
     publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36), '0')
   end
@@ -110,8 +103,8 @@ local function hand_over()
   -- The token is 1000 behind the clock where it can be. That is as many as a waiter may reserve. If
   -- the waiter asks, to reserve some, it finds them between this token and the clock.
   local fenced, token = pcall(advance, 2, string.format('%.0f', now - 1000), ARGV[8], 1000)
-  local handed = fenced and redis.pcall('HSET', KEYS[1], head, 0)
-  local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], left)
+  local handed, rest = fenced and redis.pcall('HSET', KEYS[1], head, '0'), string.format('%.0f', left)
+  local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], rest)
   if type(expiry) ~= 'number' then
     -- A lock must never be left without an expiry. Whoever may not do HDEL has not got this far, unless
     -- the lock was free already.
@@ -127,33 +120,28 @@ local function hand_over()
   -- The message comes last, by pcall, so that the release never fails by it: a user who may not
   -- publish can still release, and waiters poll.
   publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
-    string.sub(head, 38) .. ' ' .. token .. ' ' .. left)
-  if (ttl < 0 or ttl > tonumber(ARGV[10])) and others() ~= false then
+    string.sub(head, 38) .. ' ' .. token .. ' ' .. rest)
+  if ttl < 0 or ttl > tonumber(ARGV[10]) then
+    if others == nil then
+      others = outsiders(ARGV[3], ARGV[4], ARGV[5])
+    end
     -- Those outside sleep for as long as the last holder might have kept the lock, and this waiter
     -- may have died. Once notified, they sleep for what is left of its place. If the last holder had
     -- the lock for no longer than that either, they need not be notified: each of them looks again by
     -- the time at which that hold would have ended.
-    tell_outsiders()
+    if others ~= false then
+      publish(ARGV[3], ARGV[4], again)
+    end
   end
   return true
 end
 
--- Gives up the owner's place, if it has one.
-local function quit(owner)
-  leave(owner)
-  if owner == head then
-    head, left = first(ms)
-  end
-end
-
 if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
-  -- ARGV[9] may have asked meanwhile, and so have its place already.
-  local number, stays = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or 0), nil
-  if number == 0 then
-    number, stays = coming(now)
-  end
-  if not join(ARGV[9], number, ms, tonumber(ARGV[10]), stays and head and left > 0) then
-    reply[3] = number
+  local number, stays = coming(now)
+  local failed, new = join(ARGV[9], number, ms, tonumber(ARGV[10]), stays and head and left > 0)
+  if not failed then
+    -- ARGV[9] may have asked meanwhile, and so have had its place already.
+    reply[3] = new == 1 and number or tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]))
   end
   if not head then
     head, left = first(ms)
@@ -161,10 +149,13 @@ if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
 end
 -- An owner that held the lock has no place: it lost that by the grant.
 if released == 0 then
-  quit(ARGV[2])
+  leave(ARGV[2])
 end
 if ARGV[7] ~= '' then
-  quit(ARGV[7])
+  leave(ARGV[7])
+end
+if head and (released == 0 and head == ARGV[2] or head == ARGV[7]) then
+  head, left = first(ms)
 end
 if not openly() and not hand_over() and released == 1 then
   publish(ARGV[3], ARGV[4], '0')

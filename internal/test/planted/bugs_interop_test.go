@@ -4,12 +4,12 @@ package planted
 
 var interopBugs = []bug{
 	{name: "a listener outside the queue is not told of a hand-over", quick: true, by: "rlock TestHandOver_ThoseOutsideTheQueueAreToldOfIt",
-		at: "internal/lockhash/lua/release.lua hand_over", old: "(ttl < 0 or ttl > tonumber(ARGV[10])) and others() ~="},
+		at: "internal/lockhash/lua/release.lua hand_over", old: "if others ~= false then", new: "if false then"},
 	{name: "a listener that sleeps beside a lock without an end is not told of its hand-over",
-		at: "internal/lockhash/lua/release.lua hand_over", old: "(ttl < 0 or ttl > tonumber(ARGV[10]))", new: "ttl > tonumber(ARGV[10])",
+		at: "internal/lockhash/lua/release.lua hand_over", old: "if ttl < 0 or ttl > tonumber(ARGV[10]) then", new: "if ttl > tonumber(ARGV[10]) then",
 		by: "fairlock TestThoseOutsideAreToldOfAHandOverByALongHold"},
 	{name: "a hand-over by a short hold asks who listens", by: "fairlock TestThoseOutsideAreToldOfAHandOverByALongHold",
-		at: "internal/lockhash/lua/release.lua hand_over", old: "(ttl < 0 or ttl > tonumber(ARGV[10])) and"},
+		at: "internal/lockhash/lua/release.lua hand_over", old: "if ttl < 0 or ttl > tonumber(ARGV[10]) then", new: "if true then"},
 	{name: "each hand-over beside Java wakes every Client", by: "rlock TestHandOver_ThoseOutsideTheQueueAreToldOfIt",
 		at: "internal/pubsub channel.deliver", old: "payload == ForOthers", new: `payload == ""`},
 	{name: "a Client that releases in the open takes the lock again at once",

@@ -75,7 +75,7 @@ if not mine or token == 0 then
 end
 
 if not mine then
-  redis.call('HSET', KEYS[1], 'mode', 'write', writer, 1)
+  redis.call('HSET', KEYS[1], 'mode', 'write', writer, '1')
 end
 -- PEXPIRE runs even if it changes nothing. After a lost reply the call is sent again on a new
 -- connection, and a WAIT there counts only what that connection has written.

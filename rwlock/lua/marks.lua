@@ -23,6 +23,11 @@ local function unmark(owner)
   return gone > 0
 end
 
+-- forget is unmark where mostly nobody waits: then it asks for one key, and not for all.
+local function forget(owner)
+  return redis.pcall('EXISTS', KEYS[waiting]) ~= 0 and unmark(owner)
+end
+
 -- place returns since when an owner waits that says it has waited for waited ms, and the prefix
 -- that all owners of its process share. If the owner has a mark, the mark decides. Requests take
 -- longer or shorter, and an owner that saw itself in another place than others see it could wait

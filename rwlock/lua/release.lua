@@ -26,7 +26,7 @@ if held == 1 then
     redis.call('DEL', KEYS[1])
   end
 end
-local marked = #KEYS > 1 and unmark(ARGV[2])
+local marked = #KEYS > 1 and forget(ARGV[2])
 if held == 1 or marked then
   -- The messages come last, by pcall, so that the release never fails by them: a user who may not
   -- publish can still release, and waiters poll. Redisson's 1 wakes all that sleep. Its 0 wakes

@@ -69,9 +69,9 @@ if mine or lasts < lease then
 end
 if not mine then
   if ttl == -2 then
-    redis.call('HSET', KEYS[1], 'mode', 'read', ARGV[2], 1)
+    redis.call('HSET', KEYS[1], 'mode', 'read', ARGV[2], '1')
   else
-    redis.call('HSET', KEYS[1], ARGV[2], 1)
+    redis.call('HSET', KEYS[1], ARGV[2], '1')
   end
 end
 -- A lock without an expiry is given none.

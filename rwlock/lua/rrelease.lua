@@ -33,7 +33,7 @@ end
 for i = 1, tonumber(count) or 1 do
   redis.pcall('DEL', ARGV[5] .. ARGV[2] .. ':rwlock_timeout:' .. i)
 end
-if #KEYS > 1 and unmark(ARGV[2]) then
+if #KEYS > 1 and forget(ARGV[2]) then
   tell = true
 end
 if tell then

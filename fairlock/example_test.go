@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 )
 
@@ -98,6 +99,45 @@ func ExampleMutex_Lock() {
 	// Output:
 	// <nil>
 	// first second third
+}
+
+// Those in a hurry stand as if they had come 10 s earlier for each step of their priority.
+func ExamplePriority() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	desk, urgent := client.FairMutex("desk"), client.FairMutex("desk", fairlock.Priority(3))
+	serving, err := desk.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	served := make(chan string, 2)
+	serve := func(m *fairlock.Mutex, customer string) {
+		l, err := m.Lock(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		served <- customer
+		_ = l.Release(ctx)
+	}
+	go serve(desk, "a job of the night")
+	for waiting := 0; waiting == 0; {
+		waiting, _ = desk.QueueLength(ctx)
+	}
+	go serve(urgent, "a user who looks at the page")
+	for waiting := 0; waiting < 2; {
+		waiting, _ = desk.QueueLength(ctx)
+	}
+	fmt.Println(serving.Release(ctx))
+	fmt.Println(<-served)
+	fmt.Println(<-served)
+	// Output:
+	// <nil>
+	// a user who looks at the page
+	// a job of the night
 }
 
 // Who waits, the next one first: a Ticket knows its owner before it waits.

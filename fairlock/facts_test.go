@@ -27,3 +27,9 @@ func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
 		t.Errorf("a place is kept for %v, and a request may be late by %v", queueLease, conn.Window)
 	}
 }
+
+func TestTheDocumentsSayWhatAPriorityIsWorth(t *testing.T) {
+	doctest.Says(t, step, "docs/fairlock.md", "up to {} before it for each step")
+	doctest.Says(t, step, "docs/guarantees.md", "counts as {} for each step")
+	doctest.Says(t, step, "docs/keyspace.md", "less by {} for each step")
+}

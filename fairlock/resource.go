@@ -17,7 +17,10 @@ import (
 const queueLease = 5 * time.Second
 
 // resource is the lock as package hold sees it.
-type resource struct{ lockhash.Lock }
+type resource struct {
+	lockhash.Lock
+	ahead int64 // see ahead
+}
 
 var (
 	_ hold.Queueing = (*resource)(nil)
@@ -31,7 +34,7 @@ const kind = "fairmutex"
 var rules = lockhash.NewRules(kind, queueLease, 0)
 
 func newResource(e *engine.Engine, name, key string, settings *hold.Settings) resource {
-	return resource{lockhash.NewLock(e, name, key, rules.Keeping(settings.TokenKept()))}
+	return resource{lockhash.NewLock(e, name, key, rules.Keeping(settings.TokenKept())), ahead(settings.Priority)}
 }
 
 // Grain implements hold.Queueing.
@@ -52,7 +55,11 @@ func (r *resource) Enter(e hold.Entry) *conn.Call {
 	if e.Ask.Follows {
 		turn = lockhash.PlaceOnly
 	}
-	return r.Queue.Enter(e, turn)
+	call := r.Queue.Enter(e, turn)
+	if r.ahead != 0 {
+		call.Script, call.Args = enterScript, append(call.Args, r.ahead)
+	}
+	return call
 }
 
 // Look implements hold.Looking.

@@ -6,6 +6,7 @@ import (
 	"embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
 //go:embed lua
@@ -17,6 +18,7 @@ var lua = conn.Texts(folder)
 // internal/lockhash, which a Mutex shares.
 //
 //	a try, a wait      enter.lua, and look.lua for a poll
+//	with a priority    fairlock/lua/priority.lua and enter.lua
 //	re-entry           recount.lua
 //	renewal            renew.lua, renewmany.lua
 //	release            free.lua, release.lua
@@ -24,6 +26,7 @@ var lua = conn.Texts(folder)
 //	queries            state.lua
 //	of the queue       fairlock/lua/queue.lua, fairlock/lua/place.lua
 var (
+	enterScript = conn.NewScript("fair/enter", lockhash.Entering(lua("priority")), conn.Mixed)
 	queueScript = conn.NewScript("fair/queue", lua("queue"), conn.Always, conn.Mixed)
 	placeScript = conn.NewScript("fair/place", lua("place"), conn.Always)
 )

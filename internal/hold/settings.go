@@ -25,6 +25,9 @@ const (
 	// DefaultTokenLife is how long the token of a name is kept after its last grant. Without an end
 	// the token keys of names that were used once would stay for ever.
 	DefaultTokenLife = 7 * 24 * time.Hour
+	// MaxPriority bounds by how much a waiter of a FairMutex stands before those who came first.
+	MaxPriority = 100
+
 	// MinTokenLife is more than three times the thousand seconds in which a grant need not put the
 	// expiry of the token's key off.
 	MinTokenLife = time.Hour
@@ -68,6 +71,7 @@ type Settings struct {
 	CohortTime    time.Duration // how long after its grant
 	Fixed         bool          // the lease is not renewed
 	JavaTokens    bool          // the token's key has no expiry
+	Priority      int           // of a waiter of a FairMutex
 	TokenLife     time.Duration // how long the token's key is kept otherwise; 0: DefaultTokenLife
 }
 
@@ -102,6 +106,9 @@ func (s Settings) Check() error {
 	}
 	if s.TokenLife != 0 && s.TokenLife < MinTokenLife {
 		return fmt.Errorf("tokens that are kept for %v, want at least %v: %w", s.TokenLife, MinTokenLife, errs.BadArgument)
+	}
+	if s.Priority < 0 || s.Priority > MaxPriority {
+		return fmt.Errorf("a priority of %d, want 0 to %d: %w", s.Priority, MaxPriority, errs.BadArgument)
 	}
 	if s.Replicas < 0 {
 		return fmt.Errorf("%d replicas: %w", s.Replicas, errs.BadArgument)

@@ -223,7 +223,7 @@ func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
 
 // rowOf names the row of docs/connecting.md that has the rights of a kind.
 var rowOf = map[string]string{
-	"mutex": "Mutex", "stripe": "Striped", "fair": "FairMutex", "write": "RWMutex", "read": "RWMutex", "permit": "PermitSemaphore", "slot": "Slots",
+	"mutex": "Mutex", "stripe": "Striped", "fair": "FairMutex", "priority": "FairMutex", "write": "RWMutex", "read": "RWMutex", "permit": "PermitSemaphore", "slot": "Slots",
 	"leader": "Leader", "once": "Once",
 	"multi": "FairMutex", // it also uses a Mutex, which needs fewer rights
 }

@@ -4,8 +4,10 @@ package lockertest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/slots"
 )
 
@@ -26,6 +28,12 @@ var Kinds = []Kind{
 		Name: "fair", Telemetry: "fairmutex", Fenced: true, Reentrant: true, Stays: true,
 		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
 			return c.FairMutex(name, options...)
+		},
+	},
+	{
+		Name: "priority", Telemetry: "fairmutex", Fenced: true, Reentrant: true, Stays: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.FairMutex(name, append(slices.Clip(options), fairlock.Priority(7))...)
 		},
 	},
 	{

@@ -117,6 +117,8 @@ var sources = []struct {
 	{WhoRun, "internal/inspect", "who", conn.Always},
 	{TypeRun, "internal/engine", "type", conn.Always},
 
+	{"fair enter", "fairlock", "token life queue priority enter", 0},
+
 	{"leader enter", "leader", "token life queue candidate enter", 0},
 	{"leader release", "leader", "token life queue retire release", conn.Always},
 	{"leader tell", "leader", "tell", 0},
@@ -125,7 +127,7 @@ var sources = []struct {
 	{"leader candidates", "leader", "candidates", conn.Always},
 }
 
-// shared are the files of internal/lockhash that an election runs.
+// shared are the files of internal/lockhash that an election runs, and a waiter with a priority.
 var shared = []string{"token", "life", "queue", "enter", "release"}
 
 // load has the server know every script, and records their names.
@@ -159,7 +161,7 @@ func scripts(t testing.TB) (names, bySum map[string]string) {
 			switch {
 			case file == "failed":
 				of = "internal/engine"
-			case file == "token" || s.of == "leader" && slices.Contains(shared, file):
+			case file == "token" || (s.of == "leader" || s.of == "fairlock") && slices.Contains(shared, file):
 				of = "internal/lockhash"
 			}
 			text.WriteString(doctest.Read(t, of+"/lua/"+file+".lua"))

@@ -1,0 +1,31 @@
+// Priorities: who stands before those who came a little earlier.
+
+package fairlock
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// MaxPriority is the highest priority of a waiter.
+const MaxPriority = hold.MaxPriority
+
+// step is how much earlier a waiter seems to have come for each step of its priority.
+const step = 10 * time.Second
+
+// Priority has the waiters of a FairMutex stand in the queue as if they had come 10 s earlier for each
+// step of p: before all of lower priority that came less than that before them, and behind those of the
+// same priority that came first. So nobody starves: what comes later passes a waiter for at most
+// MaxPriority times 10 s, and one of priority p for that much less. Whoever holds the lock keeps it.
+//
+// p is from 0 to MaxPriority; otherwise Lock fails with ErrBadArgument. The default is 0, the order of
+// arrival. Programs that contend for a name may use several priorities, each with a FairMutex of its own, and
+// waiters without one pay nothing for it. Other kinds ignore the option.
+func Priority(p int) lease.Option {
+	return func(s *hold.Settings) { s.Priority = p }
+}
+
+// ahead returns how much earlier a waiter of that priority seems to have come, in us, as scripts take it.
+func ahead(priority int) int64 { return int64(priority) * step.Microseconds() }

@@ -93,6 +93,25 @@ func ExampleGrace() {
 	// over: true
 }
 
+// An operator takes a lock away. The holder knows within a round trip or two.
+func ExampleWatched() {
+	holder, operator, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := holder.Mutex("rebuild", lease.Watched()).Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	work := l.Context(ctx)
+	fmt.Println(operator.Mutex("rebuild").ForceRelease(ctx))
+	<-work.Done()
+	fmt.Println("lost:", errors.Is(context.Cause(work), lease.ErrLost))
+	// Output:
+	// true <nil>
+	// lost: true
+}
+
 // A safety net under a renewed lease, for a release that is forgotten.
 func ExampleMaxHold() {
 	client, _, done := newClients()

@@ -46,8 +46,8 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 }
 
 // ForceRelease takes the lock from its holder and notifies the waiters. It reports whether anybody
-// held it. The leases of this Client on the lock end at once, and those of others with their next
-// renewal; in both cases with ErrLost. If an application's own hash is at the key, with fields that
+// held it. The leases of this Client on the lock end at once, and so do those of others that are Watched; the rest
+// end with their next renewal; each with ErrLost. If an application's own hash is at the key, with fields that
 // are not holders, ForceRelease leaves it as it is, and the error matches ErrWrongType.
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that it is not.

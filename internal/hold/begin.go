@@ -57,6 +57,9 @@ func (a *acquisition) begin() (*Lease, error) {
 	a.engine.Register(a.resource.Key(), h) // from here on other goroutines may end it
 	h.schedule(next)
 	h.active(1)
+	if a.settings.Watched {
+		h.watch()
+	}
 	if above := h.under(); above != nil {
 		above.outlived() // it may have ended before h was registered
 	}

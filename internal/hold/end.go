@@ -293,6 +293,7 @@ func (h *hold) report() {
 // leave takes the hold out of the scheduler and the registry. It returns the seat that the process
 // does not need any more, or 0: see line.Lines.Abandon.
 func (h *hold) leave() (seat int64) {
+	h.unwatch()
 	h.engine.Renewals.Remove(h)
 	h.engine.Unregister(h.resource.Key(), h)
 	return abandoned(h.engine, h.resource)

@@ -225,12 +225,17 @@ func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 	} else if !h.gone {
 		h.seldomToWrite().again = true
 	}
-	if !h.suspect {
-		h.suspect, h.seldomToWrite().vouch = true, h.engine.AgeAt(now)+h.try()
-	}
+	h.doubt(h.engine.AgeAt(now))
 	h.mu.Unlock()
 	next, _ = h.Tick(now)
 	return next, renew
+}
+
+// doubt makes the hold suspect from that time on. The caller holds the mutex.
+func (h *hold) doubt(now time.Duration) {
+	if !h.suspect {
+		h.suspect, h.seldomToWrite().vouch = true, now+h.try()
+	}
 }
 
 // reschedule sets when the hold is due, and gives the mutex back. The caller holds the mutex.

@@ -66,6 +66,8 @@ type seldom struct {
 
 	stays time.Duration // until when it stays in Redis after its last lease, by the Client's age; 0: it does not
 
+	unwatch func() // ends what watch began; nil: nothing
+
 	again bool          // a doubt came while a renewal was under way: Redis is to be asked again
 	vouch time.Duration // by when Redis must say that a suspect hold is there, by the Client's age
 	cut   bool          // another client makes its time to live shorter, and the log has said so

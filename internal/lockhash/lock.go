@@ -5,6 +5,7 @@ package lockhash
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -112,6 +113,20 @@ func (l *Lock) ForceRelease(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		l.Engine.EndHeld(l.Key(), holder.ID, errs.Lost)
+		l.notify(ctx, holder.ID, publish)
 	}
 	return true, nil
+}
+
+// Notices implements hold.Noticed.
+func (l *Lock) Notices() string { return l.At().GrantTo(l.Engine.Client()) }
+
+// notify has the Client of a former holder look at once, if that is another Client and listens. If it fails, that
+// Client finds out by its next renewal.
+func (l *Lock) notify(ctx context.Context, holder, publish string) {
+	client, _, _ := strings.Cut(holder, ":")
+	if _, err := hold.ParseOwner(holder); err != nil || client == l.Engine.Client() {
+		return
+	}
+	_ = l.Engine.Conn.Run(ctx, &conn.Call{Script: noticeScript, Keys: []string{l.Key()}, Args: []any{publish, l.At().GrantTo(client)}})
 }

@@ -28,6 +28,7 @@ var (
 	renewManyScript = conn.NewScript("lock/renewmany", lua("renewmany"))
 	keepScript      = conn.NewScript("lock/keep", lua("keep"))
 	moveScript      = conn.NewScript("lock/move", lua("move"))
+	noticeScript    = conn.NewScript("lock/notice", lua("notice"), conn.Always)
 	stateScript     = conn.NewScript("lock/state", lua("state"), conn.Always, conn.Mixed)
 )
 

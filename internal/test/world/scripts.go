@@ -79,6 +79,7 @@ var sources = []struct {
 	{ReleaseRun, "internal/lockhash", "token life queue release", conn.Always},
 	{KeepRun, "internal/lockhash", "keep", 0},
 	{MoveRun, "internal/lockhash", "move", 0},
+	{"notice", "internal/lockhash", "notice", conn.Always},
 	{StateRun, "internal/lockhash", "state", conn.Always},
 
 	{"rw lock", "rwlock", "holders marks lock", 0},

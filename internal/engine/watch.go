@@ -1,0 +1,32 @@
+// News for holders: a message on a channel has the Client look at once whether it still has what it holds.
+
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// watchPause is the least time between two looks, so that messages that others send, be they forged, do not
+// keep Redis busy.
+const watchPause = 100 * time.Millisecond
+
+// Watch calls look at each message on the channel, and each time the channel is confirmed, since messages before
+// that are lost; on a goroutine of its own, until ctx ends. Close waits for it.
+func (e *Engine) Watch(ctx context.Context, channel string, look func()) {
+	e.Background(func() {
+		sub := e.subs.Subscribe(channel)
+		defer sub.Close()
+		for {
+			select {
+			case <-sub.C():
+				look()
+			case <-ctx.Done():
+				return
+			}
+			if Sleep(ctx, watchPause) != nil {
+				return
+			}
+		}
+	})
+}

@@ -167,3 +167,18 @@ func atLeast(w *stage) {
 	}
 	w.promptly("the next was granted", answered.Add(stay), next.at)
 }
+
+// takenByForce shows that a holder that watches knows long before its next renewal, in 20 minutes, that its lock was
+// taken away, whichever server the message goes by.
+func takenByForce(w *stage) {
+	a, b := w.process(), w.process()
+	l := w.lock(w.locker(a, holdfast.Renewed(time.Hour), holdfast.Watched()))
+	held := l.Context(context.Background())
+	if took, err := b.Mutex(l.Name()).ForceRelease(w.patient()); !took || err != nil {
+		w.Fatalf("force release: %v (%v)", took, err)
+	}
+	w.await("the news", held.Done())
+	w.endedBy(held, holdfast.ErrLost)
+	w.matches("Err", l.Err(), holdfast.ErrLost)
+	w.free(w.rival(b))
+}

@@ -77,6 +77,7 @@ type testCase struct {
 func reentrant(s Subject) bool    { return s.Reentrant }
 func notReentrant(s Subject) bool { return !s.Reentrant }
 func shared(s Subject) bool       { return s.Shared }
+func stays(s Subject) bool        { return s.Stays }
 
 // virtual is of what a Client does alone, whatever Redis it asks: one such Redis is enough.
 func virtual(s Subject) bool { return s.Redis.Virtual }
@@ -91,6 +92,7 @@ var cases = []testCase{
 	{"renewed outlives its lease", nil, renewedOutlivesItsLease},
 	{"what has ended touches nobody", nil, endedTouchesNobody},
 	{"at least", nil, atLeast},
+	{"taken by force", stays, takenByForce},
 
 	{"waits end", virtual, waitsEnd},
 	{"causes", virtual, causes},

@@ -124,6 +124,37 @@ func ExampleClient_InspectAll() {
 	// Output: orders:42 mutex
 }
 
+// What happens at the names under a prefix, as it happens.
+func ExampleClient_Watch() {
+	client, _, done := clienttest.Embedded()
+	defer done()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	l, err := client.Mutex("orders:42").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	for e := range client.Watch(ctx, "orders:*") {
+		switch e.What {
+		case holdfast.EventLooked: // after each look: all that is there, or why that is not known
+			if e.Err != nil {
+				fmt.Println(e.Err)
+			}
+			if len(e.Now) > 0 { // somebody else would do that, at some time
+				if err := l.Release(ctx); err != nil {
+					fmt.Println(err)
+				}
+			}
+		case holdfast.EventReleased:
+			fmt.Println(e.Name, "was released by the right one:", e.From.Owner == l.Owner())
+			cancel()
+		}
+	}
+	// Output: orders:42 was released by the right one: true
+}
+
 // An alarm for locks that are held for too long. One process runs it.
 func ExampleClient_Monitor() {
 	client, _, done := clienttest.Embedded()

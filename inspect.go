@@ -64,6 +64,7 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	if err != nil {
 		return Inspection{Name: name}, err
 	}
+	inspect.Answered(ctx)
 	i := Inspection{
 		Name: name, Kind: Kind(s.Kind), At: s.At,
 		HeldSince: s.Since, Remaining: s.Remaining, Waiters: s.Waiters,

@@ -69,3 +69,17 @@ func span(set string) (low, high byte, rest string) {
 		return set[0], set[0], set[1:]
 	}
 }
+
+// Single returns the name that a pattern stands for, if it stands for one: if it has no wildcard.
+func Single(pattern string) (name string, single bool) {
+	unescaped := strings.NewReplacer(`\*`, "", `\?`, "", `\[`, "", `\\`, "").Replace(pattern)
+	if pattern == "" || strings.ContainsAny(unescaped, `*?[\`) {
+		return "", false
+	}
+	return strings.NewReplacer(`\*`, "*", `\?`, "?", `\[`, "[", `\\`, `\`).Replace(pattern), true
+}
+
+// Literal returns the pattern that stands for one name, or one channel, whatever bytes it has.
+func Literal(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
+}

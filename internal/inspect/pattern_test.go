@@ -28,3 +28,18 @@ func TestAPatternMatchesAsInRedis(t *testing.T) {
 		}
 	}
 }
+
+func TestSingle(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"": "-", "*": "-", "orders:*": "-", "a?": "-", "[ab]": "-", `a\`: "-", `\\*`: "-",
+		"orders:42": "orders:42", `a\*b`: "a*b", `\[x]`: "[x]", `a\\b`: `a\b`, "{user7}:cart": "{user7}:cart",
+	} {
+		name, single := Single(pattern)
+		if !single {
+			name = "-"
+		}
+		if name != want {
+			t.Errorf("%q: %q, want %q", pattern, name, want)
+		}
+	}
+}

@@ -103,6 +103,7 @@ func (s scan) run(
 		if err != nil {
 			return false, conn.Typed(err)
 		}
+		Answered(ctx)
 		names := s.names(ctx, rdb, found)
 		for i, name := range names {
 			names[i], _ = s.space.Name(name)

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/acl"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+	"github.com/holdfast-go/holdfast/internal/inspect"
 )
 
 const (
@@ -74,7 +74,7 @@ func (a *app) knownNames(begun string) (found []string) {
 		return nil
 	}
 	defer shut()
-	for i, err := range client.InspectAll(ctx, observe.Literal(begun)+"*") {
+	for i, err := range client.InspectAll(ctx, inspect.Literal(begun)+"*") {
 		if err != nil || len(found) == completesMost {
 			break
 		}

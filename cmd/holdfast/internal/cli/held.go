@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+	"github.com/holdfast-go/holdfast/internal/inspect"
 )
 
 const (
@@ -91,7 +92,7 @@ func (a *app) wait() *cobra.Command {
 			case bounded && w.most <= 0:
 				return usage(errors.New("--wait must be more than 0: see --try"))
 			}
-			o := observe.Options{Pattern: observe.Literal(args[0]), Patience: a.timeout}
+			o := observe.Options{Pattern: inspect.Literal(args[0]), Patience: a.timeout}
 			return a.observe(cmd, o, func(ctx context.Context, observer *observe.Observer) error {
 				return a.untilFree(ctx, observer, args[0], w)
 			})

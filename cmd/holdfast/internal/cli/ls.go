@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/roster"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 	"github.com/holdfast-go/holdfast/internal/inspect"
@@ -110,7 +109,7 @@ func (a *app) search(ctx context.Context, client *holdfast.Client, pattern strin
 	}
 	go func() {
 		defer close(all)
-		if name, single := observe.Single(pattern); single {
+		if name, single := inspect.Single(pattern); single {
 			i, err := client.Inspect(ctx, name)
 			if over := i.Kind == holdfast.KindFree || i.Kind == holdfast.KindUnknown || ended(i); err != nil || !over {
 				send(found{i, err})

@@ -64,11 +64,6 @@ func (a *app) looks(every time.Duration, args []string) (observe.Options, error)
 // observe runs what follows an Observer.
 func (a *app) observe(cmd *cobra.Command, o observe.Options, f func(context.Context, *observe.Observer) error) error {
 	return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
-		rdb, err := a.second()
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rdb.Close() }()
-		return f(ctx, observe.New(client, rdb, a.access.space(), o))
+		return f(ctx, observe.New(client, o))
 	})
 }

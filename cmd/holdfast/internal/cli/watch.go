@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+	"github.com/holdfast-go/holdfast/internal/inspect"
 )
 
 func (a *app) watch() *cobra.Command {
@@ -21,7 +21,7 @@ func (a *app) watch() *cobra.Command {
 		Use:   "watch [PATTERN]",
 		Short: "Print what happens, one line each",
 		Long: lines(
-			"Print a line for each grant, release, hand-over and expiry, for each waiter that comes, and for each change",
+			"Print a line for each grant, release, loss, hand-over and expiry, for each waiter that comes, and for each change",
 			"of a count, until a signal ends it. It looks again and again, and only reads: who has held what begins and",
 			"ends between two looks, nobody knows. Of a name without wildcards the releases of such holds are counted.",
 			"",
@@ -35,8 +35,8 @@ func (a *app) watch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.observe(cmd, o, func(ctx context.Context, observer *observe.Observer) error {
-				return a.follow(ctx, observer, o.Pattern)
+			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
+				return a.follow(inspect.WithPatience(ctx, o.Patience), client, o)
 			})
 		},
 	}
@@ -45,43 +45,41 @@ func (a *app) watch() *cobra.Command {
 	return cmd
 }
 
-// follow prints what an Observer sees, until ctx ends or it makes no sense.
-func (a *app) follow(ctx context.Context, o *observe.Observer, pattern string) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	begun, silent := false, false
-	var said error
-	err := o.Follow(ctx, func(c observe.Change) {
-		switch {
-		case c.Err != nil && !silent:
-			said = c.Err
-			a.say("%v", said)
-		case c.Err == nil && silent:
-			a.say("all can be looked at again")
-		case c.Err == nil && !begun:
-			a.say("watching: %s", standing(c.States, pattern))
-		}
-		begun, silent = begun || c.Err == nil, c.Err != nil
-		if c.Missed > 0 {
-			a.say("%s left out: the output is too slow", several(c.Missed, "line is", "lines are"))
-		}
-		for _, e := range c.Events {
+// follow prints what happens, until ctx ends or looking makes no sense.
+func (a *app) follow(ctx context.Context, client *holdfast.Client, o observe.Options) error {
+	begun, silent, said := false, false, false
+	var last error
+	for e := range client.Watch(ctx, o.Pattern, holdfast.WatchEvery(o.Every)) {
+		if e.What != holdfast.EventLooked {
 			if err := a.printEvent(e); err != nil {
-				cancel(err)
-				return
+				return err
 			}
+			continue
 		}
-	})
-	if said != nil && errors.Is(err, said) {
-		code, _ := codeOf(err)
-		return &exit{code, nil}
+		last, said = e.Err, e.Err != nil && !silent
+		switch {
+		case said:
+			a.say("%v", e.Err)
+		case e.Err == nil && silent:
+			a.say("all can be looked at again")
+		case e.Err == nil && !begun:
+			a.say("watching: %s", standing(e.Now, o.Pattern))
+		}
+		begun, silent = begun || e.Err == nil, e.Err != nil
 	}
-	return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !said {
+		return last
+	}
+	code, _ := codeOf(last)
+	return &exit{code, nil}
 }
 
 // standing says what stands there when a watch begins.
 func standing(states []holdfast.Inspection, pattern string) string {
-	if _, single := observe.Single(pattern); !single || len(states) != 1 {
+	if _, single := inspect.Single(pattern); !single || len(states) != 1 {
 		return several(len(states), "name is", "names are") + " there now"
 	}
 	i := states[0]
@@ -116,7 +114,7 @@ type eventJSON struct {
 	All    int64            `json:"all,omitempty"`
 }
 
-func (a *app) printEvent(e observe.Event) error {
+func (a *app) printEvent(e holdfast.Event) error {
 	if !a.json {
 		return a.print("%s  %s  %s  %s", e.At.UTC().Format(stamp), view.Name(e.Name), e.Kind, view.Event(e))
 	}
@@ -130,10 +128,10 @@ func (a *app) printEvent(e observe.Event) error {
 		out.From = &h
 	}
 	switch e.What {
-	case observe.Waits:
+	case holdfast.EventWaits:
 		w := view.WaiterOf(e.Waiter, e.At, false)
 		out.Waiter = &w
-	case observe.Counted:
+	case holdfast.EventCounted:
 		out.Value, out.Was, out.All = &e.Value, &e.Was, e.All
 	}
 	return a.printJSON(out)

@@ -181,7 +181,7 @@ func (h *hub) note(c observe.Change, before moment) {
 		// The Observer has begun anew too, and compares with nothing. What it has reported all the same is kept once.
 		was, _ := before.find(h.name)
 		now, _ := h.now.find(h.name)
-		events = append(slices.Clip(events), observe.Compare(was, now)...)
+		events = append(slices.Clip(events), holdfast.Compare(was, now)...)
 	}
 	for _, e := range events {
 		h.past.add(e, h.name != "", before.begun(e), begins)
@@ -195,13 +195,13 @@ func (h *hub) note(c observe.Change, before moment) {
 func (h *hub) noteBegun() {
 	i, _ := h.now.find(h.name)
 	for _, holder := range i.Holders[:min(shownOfOne, len(i.Holders))] {
-		e := observe.Event{What: alreadyHeld, Name: i.Name, Kind: i.Kind, At: i.At, Holder: holder}
+		e := holdfast.Event{What: alreadyHeld, Name: i.Name, Kind: i.Kind, At: i.At, Holder: holder}
 		if len(i.Holders) == 1 && !i.HeldSince.IsZero() {
-			e.What, e.At = observe.Granted, i.HeldSince
+			e.What, e.At = holdfast.EventGranted, i.HeldSince
 		}
 		h.past.add(e, true, time.Time{}, false)
 	}
-	e := observe.Event{What: observe.Waits, Name: i.Name, Kind: i.Kind}
+	e := holdfast.Event{What: holdfast.EventWaits, Name: i.Name, Kind: i.Kind}
 	for _, w := range i.Queue {
 		if e.Waiter, e.At = w, w.Since; !w.Since.IsZero() {
 			h.past.add(e, true, time.Time{}, false)
@@ -222,7 +222,7 @@ func (h *hub) noteGone(before moment, late bool) {
 	}
 	for _, w := range was.Queue {
 		if !there[w.Owner] {
-			e := observe.Event{What: noLongerWaits, Name: h.name, Kind: i.Kind, At: i.At, Waiter: w}
+			e := holdfast.Event{What: noLongerWaits, Name: h.name, Kind: i.Kind, At: i.At, Waiter: w}
 			h.past.add(e, true, time.Time{}, late)
 		}
 	}

@@ -132,7 +132,7 @@ func (m moment) find(name string) (holdfast.Inspection, bool) {
 }
 
 // begun returns since when the one who has held a thing alone had held it; zero if that is not known.
-func (m moment) begun(e observe.Event) time.Time {
+func (m moment) begun(e holdfast.Event) time.Time {
 	i, found := m.find(e.Name)
 	if !found || !slices.ContainsFunc(i.Holders, func(h holdfast.Holder) bool { return sameHolder(h, e.From) }) {
 		return time.Time{}

@@ -8,27 +8,26 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 )
 
 // remembered is how many things that have happened are kept, of all names together.
 const remembered = 20_000
 
 // taken is an end that this console has brought about by force.
-const taken observe.What = "taken"
+const taken holdfast.Happening = "taken"
 
 // What only the Observer of one name notes.
 const (
-	watched       observe.What = "watched"   // from here on, what happens is seen
-	unwatched     observe.What = "unwatched" // and from here on it is not
-	alreadyHeld   observe.What = "already"   // Holder held when watching began; since when is not known
-	noLongerWaits observe.What = "gone"      // Waiter waits no longer, and does not hold
+	watched       holdfast.Happening = "watched"   // from here on, what happens is seen
+	unwatched     holdfast.Happening = "unwatched" // and from here on it is not
+	alreadyHeld   holdfast.Happening = "already"   // Holder held when watching began; since when is not known
+	noLongerWaits holdfast.Happening = "gone"      // Waiter waits no longer, and does not hold
 )
 
 // entry is one thing that has happened.
 type entry struct {
 	number int64 // entries have rising numbers
-	observe.Event
+	holdfast.Event
 	begun time.Time // when the hold that has ended began, or the first of the holds that no look saw; zero if not known
 	late  bool      // it happened while nobody looked, and was found later
 }
@@ -61,12 +60,12 @@ func newPast(room int) *past {
 }
 
 // endings are how a hold ends, as far as an Observer can tell.
-var endings = []observe.What{observe.Released, observe.Passed, observe.Expired}
+var endings = []holdfast.Happening{holdfast.EventReleased, holdfast.EventPassed, holdfast.EventExpired}
 
 // add remembers what an Observer has seen. If own, it is the Observer of the name itself, which sees more
 // than the one of the list: while there is one, it alone counts. begun is when the hold of From began, if that is
 // known. It is late if it happened while nobody looked.
-func (p *past) add(e observe.Event, own bool, begun time.Time, late bool) {
+func (p *past) add(e holdfast.Event, own bool, begun time.Time, late bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !own && p.focus[e.Name] > 0 {
@@ -75,8 +74,8 @@ func (p *past) add(e observe.Event, own bool, begun time.Time, late bool) {
 	claimed := end{e.Name, e.From.Permit, e.From.Owner}
 	if _, ours := p.claims[claimed]; ours && slices.Contains(endings, e.What) {
 		delete(p.claims, claimed)
-		if next := e; e.What == observe.Passed {
-			next.What, next.From = observe.Granted, holdfast.Holder{}
+		if next := e; e.What == holdfast.EventPassed {
+			next.What, next.From = holdfast.EventGranted, holdfast.Holder{}
 			defer p.keepNew(entry{Event: next, late: late})
 		}
 		e.What, e.Holder = taken, holdfast.Holder{}
@@ -91,20 +90,20 @@ func (p *past) keepNew(e entry) {
 		over = over || sameHolder(old.From, e.From)
 		came = came || sameHolder(old.Holder, e.Holder)
 		if old.What == e.What {
-			same = old.What == observe.Counted && old.Value == e.Value && old.All == e.All ||
-				old.What == observe.Waits && old.Waiter.Owner == e.Waiter.Owner && old.Waiter.Since.Equal(e.Waiter.Since)
+			same = old.What == holdfast.EventCounted && old.Value == e.Value && old.All == e.All ||
+				old.What == holdfast.EventWaits && old.Waiter.Owner == e.Waiter.Owner && old.Waiter.Since.Equal(e.Waiter.Since)
 		}
 	}
 	switch {
-	case e.What == observe.Passed && over && came, same:
+	case e.What == holdfast.EventPassed && over && came, same:
 		return
-	case e.What == observe.Passed && over:
-		e.What, e.From = observe.Granted, holdfast.Holder{}
-	case e.What == observe.Passed && came:
-		e.What, e.Holder = observe.Released, holdfast.Holder{}
-	case (e.What == observe.Granted || e.What == alreadyHeld) && came, e.What != observe.Passed && over:
+	case e.What == holdfast.EventPassed && over:
+		e.What, e.From = holdfast.EventGranted, holdfast.Holder{}
+	case e.What == holdfast.EventPassed && came:
+		e.What, e.Holder = holdfast.EventReleased, holdfast.Holder{}
+	case (e.What == holdfast.EventGranted || e.What == alreadyHeld) && came, e.What != holdfast.EventPassed && over:
 		return
-	case e.What == observe.Unseen && p.together(e):
+	case e.What == holdfast.EventUnseen && p.together(e):
 		return
 	}
 	p.keep(e)
@@ -117,7 +116,7 @@ const shortHolds = 10 * time.Second
 func (p *past) together(e entry) bool {
 	all := p.of[e.Name]
 	for n := len(all) - 1; n >= 0 && e.At.Sub(all[n].At) <= shortHolds; n-- {
-		if all[n].What != observe.Unseen || e.At.Sub(all[n].begun) > shortHolds {
+		if all[n].What != holdfast.EventUnseen || e.At.Sub(all[n].begun) > shortHolds {
 			continue
 		}
 		p.number++
@@ -146,7 +145,7 @@ func (p *past) keep(e entry) {
 		}
 	}
 	p.number++
-	if e.number = p.number; e.What == observe.Unseen {
+	if e.number = p.number; e.What == holdfast.EventUnseen {
 		e.begun = e.At
 	}
 	p.of[e.Name] = append(p.of[e.Name], e)
@@ -174,10 +173,10 @@ func (p *past) watchOwn(name string, begins bool) {
 }
 
 // mark notes when watching a name of its own begins or ends.
-func (p *past) mark(name string, what observe.What, at time.Time) {
+func (p *past) mark(name string, what holdfast.Happening, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.keep(entry{Event: observe.Event{Name: name, What: what, At: at}})
+	p.keep(entry{Event: holdfast.Event{Name: name, What: what, At: at}})
 }
 
 // keptSpans is how many times of watching are remembered.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 )
 
 func holderNumber(t *testing.T, n int) holdfast.Holder {
@@ -38,28 +37,28 @@ func shown(p *past) string {
 
 func TestTwoObserversSeeTheSameOnce(t *testing.T) {
 	one, two, three := holderNumber(t, 1), holderNumber(t, 2), holderNumber(t, 3)
-	granted := func(h holdfast.Holder) observe.Event {
-		return observe.Event{What: observe.Granted, Name: "a", Holder: h}
+	granted := func(h holdfast.Holder) holdfast.Event {
+		return holdfast.Event{What: holdfast.EventGranted, Name: "a", Holder: h}
 	}
-	released := func(h holdfast.Holder) observe.Event {
-		return observe.Event{What: observe.Released, Name: "a", From: h}
+	released := func(h holdfast.Holder) holdfast.Event {
+		return holdfast.Event{What: holdfast.EventReleased, Name: "a", From: h}
 	}
-	passed := func(x, y holdfast.Holder) observe.Event {
-		return observe.Event{What: observe.Passed, Name: "a", From: x, Holder: y}
+	passed := func(x, y holdfast.Holder) holdfast.Event {
+		return holdfast.Event{What: holdfast.EventPassed, Name: "a", From: x, Holder: y}
 	}
-	counted := func(n int64) observe.Event { return observe.Event{What: observe.Counted, Name: "a", Value: n} }
+	counted := func(n int64) holdfast.Event { return holdfast.Event{What: holdfast.EventCounted, Name: "a", Value: n} }
 	for _, c := range []struct {
 		what   string
-		events []observe.Event
+		events []holdfast.Event
 		want   string
 	}{
-		{"each twice", []observe.Event{granted(one), granted(one), released(one), released(one)}, "granted 1, released 1"},
-		{"in two, and in one", []observe.Event{released(one), granted(two), passed(one, two)}, "released 1, granted 2"},
-		{"in one, and in two", []observe.Event{passed(one, two), released(one), granted(two)}, "passed 1 2"},
-		{"one saw more", []observe.Event{passed(one, two), passed(two, three), passed(one, three)}, "passed 1 2, passed 2 3"},
-		{"the other saw more", []observe.Event{released(one), passed(one, three)}, "released 1, granted 3"},
-		{"another end", []observe.Event{granted(three), passed(two, three)}, "granted 3, released 2"},
-		{"a count", []observe.Event{counted(1), counted(1), counted(2), counted(1)}, "counted, counted, counted"},
+		{"each twice", []holdfast.Event{granted(one), granted(one), released(one), released(one)}, "granted 1, released 1"},
+		{"in two, and in one", []holdfast.Event{released(one), granted(two), passed(one, two)}, "released 1, granted 2"},
+		{"in one, and in two", []holdfast.Event{passed(one, two), released(one), granted(two)}, "passed 1 2"},
+		{"one saw more", []holdfast.Event{passed(one, two), passed(two, three), passed(one, three)}, "passed 1 2, passed 2 3"},
+		{"the other saw more", []holdfast.Event{released(one), passed(one, three)}, "released 1, granted 3"},
+		{"another end", []holdfast.Event{granted(three), passed(two, three)}, "granted 3, released 2"},
+		{"a count", []holdfast.Event{counted(1), counted(1), counted(2), counted(1)}, "counted, counted, counted"},
 	} {
 		p := newPast(100)
 		for _, e := range c.events {
@@ -75,13 +74,13 @@ func TestWhatThisConsoleTakesShowsAsTaken(t *testing.T) {
 	one, two := holderNumber(t, 1), holderNumber(t, 2)
 	p := newPast(100)
 	p.claim("a", []holdfast.Holder{one})
-	p.add(observe.Event{What: observe.Passed, Name: "a", From: one, Holder: two}, true, time.Time{}, false)
+	p.add(holdfast.Event{What: holdfast.EventPassed, Name: "a", From: one, Holder: two}, true, time.Time{}, false)
 	if got := shown(p); got != "taken 1, granted 2" {
 		t.Errorf("it shows %s", got)
 	}
 	back := p.claim("a", []holdfast.Holder{two})
 	back() // it was not taken after all
-	p.add(observe.Event{What: observe.Released, Name: "a", From: two}, true, time.Time{}, false)
+	p.add(holdfast.Event{What: holdfast.EventReleased, Name: "a", From: two}, true, time.Time{}, false)
 	if got := shown(p); got != "taken 1, granted 2, released 2" {
 		t.Errorf("it shows %s", got)
 	}
@@ -91,7 +90,7 @@ func TestThePastIsBounded(t *testing.T) {
 	p := newPast(10)
 	for n := range 1000 {
 		name := []string{"a", "b", "c"}[n%3]
-		p.add(observe.Event{What: observe.Granted, Name: name, Holder: holderNumber(t, n)}, false, time.Time{}, false)
+		p.add(holdfast.Event{What: holdfast.EventGranted, Name: name, Holder: holderNumber(t, n)}, false, time.Time{}, false)
 	}
 	kept := 0
 	for _, name := range []string{"a", "b", "c"} {
@@ -104,7 +103,7 @@ func TestThePastIsBounded(t *testing.T) {
 		t.Errorf("the last is %v", last)
 	}
 	for n := range 1000 {
-		p.add(observe.Event{What: observe.Granted, Name: fmt.Sprint(n), Holder: holderNumber(t, n)}, false, time.Time{}, false)
+		p.add(holdfast.Event{What: holdfast.EventGranted, Name: fmt.Sprint(n), Holder: holderNumber(t, n)}, false, time.Time{}, false)
 	}
 	if len(p.of) != 10 {
 		t.Errorf("%d names are kept", len(p.of))
@@ -113,12 +112,12 @@ func TestThePastIsBounded(t *testing.T) {
 
 func TestWhereANameIsWatchedTheListDoesNotCount(t *testing.T) {
 	p := newPast(10)
-	e := observe.Event{What: observe.Tripped, Name: "a"}
+	e := holdfast.Event{What: holdfast.EventTripped, Name: "a"}
 	p.watchOwn("a", true)
 	p.add(e, false, time.Time{}, false)
 	p.add(e, true, time.Time{}, false)
 	p.watchOwn("a", false)
-	p.add(observe.Event{What: observe.Broken, Name: "a"}, false, time.Time{}, false)
+	p.add(holdfast.Event{What: holdfast.EventBroken, Name: "a"}, false, time.Time{}, false)
 	if got := shown(p); got != "tripped, broken" {
 		t.Errorf("it shows %s", got)
 	}
@@ -128,7 +127,7 @@ func TestShortHoldsAreCountedTogether(t *testing.T) {
 	p := newPast(100)
 	start := time.Now()
 	unseen := func(after time.Duration, times int) {
-		p.add(observe.Event{What: observe.Unseen, Name: "a", At: start.Add(after), Times: times}, true, time.Time{}, false)
+		p.add(holdfast.Event{What: holdfast.EventUnseen, Name: "a", At: start.Add(after), Times: times}, true, time.Time{}, false)
 	}
 	unseen(0, 2)
 	told := p.since("a", 0)
@@ -137,7 +136,7 @@ func TestShortHoldsAreCountedTogether(t *testing.T) {
 	if news := p.since("a", told[0].number); len(news) != 1 || news[0].Times != 9 || !news[0].begun.Equal(start) {
 		t.Errorf("a viewer that was told of 2 hears %+v", news)
 	}
-	p.add(observe.Event{What: observe.Granted, Name: "a", At: start, Holder: holderNumber(t, 1)}, true, time.Time{}, false)
+	p.add(holdfast.Event{What: holdfast.EventGranted, Name: "a", At: start, Holder: holderNumber(t, 1)}, true, time.Time{}, false)
 	unseen(10*time.Second, 1) // it belongs to the others, and is the latest now
 	unseen(11*time.Second, 1)
 	if got := shown(p); got != "granted 1, unseen, unseen" {

@@ -36,6 +36,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+	"github.com/holdfast-go/holdfast/internal/inspect"
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
@@ -102,7 +103,7 @@ func New(o Options) *Server {
 }
 
 func (s *Server) observer(pattern string) *observe.Observer {
-	return observe.New(s.Client, s.Redis, s.Space, observe.Options{Pattern: pattern, Patience: s.Options.Patience})
+	return observe.New(s.Client, observe.Options{Pattern: pattern, Patience: s.Options.Patience})
 }
 
 // ServeHTTP implements http.Handler.
@@ -138,7 +139,7 @@ func (s *Server) hubOf(name string) *hub {
 	if len(s.hubs) >= closeUps || name == "" {
 		return s.all
 	}
-	s.hubs[name] = newHub(name, s.observer(observe.Literal(name)), s.past)
+	s.hubs[name] = newHub(name, s.observer(inspect.Literal(name)), s.past)
 	s.hubs[name].learn(s.all.known())
 	return s.hubs[name]
 }

@@ -5,6 +5,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -17,11 +18,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
+func TestMain(m *testing.M) { redistest.Main(m) }
+
 // soon bounds every wait: it runs out only on a defect.
 const soon = time.Minute
-
-// heedful makes a client heed contexts, as an Observer wants it.
-func heedful(o *redis.Options) { o.ContextTimeoutEnabled = true }
 
 // on returns an Observer, and a Client that holds.
 func on(t *testing.T, server *redistest.Proc, o Options) (*Observer, *holdfast.Client) {
@@ -31,7 +31,7 @@ func on(t *testing.T, server *redistest.Proc, o Options) (*Observer, *holdfast.C
 		_ = looks.Close()
 		_ = works.Close()
 	})
-	return New(looks, server.Client(t, heedful), "", o), works
+	return New(looks, o), works
 }
 
 // followed collects what one follower is told.
@@ -62,8 +62,12 @@ func follow(t *testing.T, o *Observer) *followed {
 func (f *followed) take(c Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for n, words := range told(c.Events) {
-		f.all = append(f.all, c.Events[n].Name+" "+words)
+	for _, e := range c.Events {
+		words := fmt.Sprintf("%s %s", e.Name, e.What)
+		if e.What == holdfast.EventCounted {
+			words += fmt.Sprintf(" %d/%d was %d", e.Value, e.All, e.Was)
+		}
+		f.all = append(f.all, words)
 	}
 	f.last = c
 	f.n++
@@ -326,7 +330,7 @@ func TestAnObserverThatMayNotLookSaysWhy(t *testing.T) {
 	as := func(o *redis.Options) { o.Username, o.Password = "u", "p" }
 	client := holdfast.New(server.Client(t, as))
 	t.Cleanup(func() { _ = client.Close() })
-	o := New(client, server.Client(t, as, heedful), "", Options{Pattern: "x"})
+	o := New(client, Options{Pattern: "x"})
 	var told Change
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
@@ -338,7 +342,7 @@ func TestAnObserverThatMayNotLookSaysWhy(t *testing.T) {
 
 // Who comes later is told of an outage too.
 func TestALateFollowerIsToldWhatTheOthersWere(t *testing.T) {
-	o := New(nil, nil, "", Options{})
+	o := New(nil, Options{})
 	w := &watching{done: make(chan struct{}), followers: make(map[*follower]bool)}
 	o.now = w
 	w.tell([]holdfast.Inspection{{Name: "x"}}, nil, holdfast.ErrUnavailable)
@@ -353,8 +357,8 @@ func TestAFollowerThatDoesNotKeepUpMissesEvents(t *testing.T) {
 	w := watching{followers: make(map[*follower]bool)}
 	me := &follower{news: make(chan struct{}, 1)}
 	w.followers[me] = true
-	w.tell(nil, make([]Event, keeps-1), nil)
-	w.tell(nil, make([]Event, 3), nil)
+	w.tell(nil, make([]holdfast.Event, keeps-1), nil)
+	w.tell(nil, make([]holdfast.Event, 3), nil)
 	if c := w.take(me); len(c.Events) != keeps || c.Missed != 2 {
 		t.Errorf("%d events, %d missed", len(c.Events), c.Missed)
 	}

@@ -67,13 +67,13 @@ type model struct {
 	width, height int
 
 	states []holdfast.Inspection
-	events []observe.Event // the last ones, of all names
-	missed bool            // some events are not among them
-	looked time.Time       // when the last look came that did not fail, on the server's clock; zero if none has
-	now    time.Time       // on this process's clock
-	ahead  time.Duration   // by how much the server's clock is ahead of this process's
-	err    error           // why the last look failed, wholly or for some names
-	failed error           // why there are no more looks
+	events []holdfast.Event // the last ones, of all names
+	missed bool             // some events are not among them
+	looked time.Time        // when the last look came that did not fail, on the server's clock; zero if none has
+	now    time.Time        // on this process's clock
+	ahead  time.Duration    // by how much the server's clock is ahead of this process's
+	err    error            // why the last look failed, wholly or for some names
+	failed error            // why there are no more looks
 
 	query     roster.Query
 	shown     []holdfast.Inspection // what the query selects

@@ -207,9 +207,9 @@ func TestSearchFindsNamesHoldersAndNotes(t *testing.T) {
 
 func TestANameInDetail(t *testing.T) {
 	s := begin(t, 120, 20, three())
-	passed := observe.Event{What: observe.Passed, Name: "b", Kind: holdfast.KindMutex, At: noon.Add(-time.Minute),
+	passed := holdfast.Event{What: holdfast.EventPassed, Name: "b", Kind: holdfast.KindMutex, At: noon.Add(-time.Minute),
 		From: holdfast.Holder{Who: "one"}, Holder: holdfast.Holder{Who: "two"}}
-	s.sees(observe.Change{States: three(), Events: []observe.Event{passed}})
+	s.sees(observe.Change{States: three(), Events: []holdfast.Event{passed}})
 	s.press("enter")
 	s.wants("b: mutex", "held by  pod of b", `"job b"`, "waiting  7", "2026-11-25T11:59:00Z  passed from one", "to two")
 	s.sees(observe.Change{States: three()[2:]}) // b has gone, and is still what somebody looks at

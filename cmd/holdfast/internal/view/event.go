@@ -6,28 +6,29 @@ import (
 	"fmt"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
 )
 
 // Event returns what has happened at a name, for people.
-func Event(e observe.Event) string {
+func Event(e holdfast.Event) string {
 	switch e.What {
-	case observe.Granted:
+	case holdfast.EventGranted:
 		return "granted to " + HolderOfKind(e.Kind, e.Holder)
-	case observe.Released:
+	case holdfast.EventReleased:
 		return "released by " + HolderOfKind(e.Kind, e.From)
-	case observe.Passed:
+	case holdfast.EventPassed:
 		return "passed from " + Holder(e.From) + " to " + Holder(e.Holder)
-	case observe.Expired:
+	case holdfast.EventExpired:
 		return "ended without release: the time of " + HolderOfKind(e.Kind, e.From) + " was over"
-	case observe.Unseen:
+	case holdfast.EventLost:
+		return "lost by " + HolderOfKind(e.Kind, e.From) + ", or released: Redis has dropped keys"
+	case holdfast.EventUnseen:
 		if e.Times == 1 {
 			return "released (short hold, not seen)"
 		}
 		return fmt.Sprintf("released %d times (short holds, not seen)", e.Times)
-	case observe.Waits:
+	case holdfast.EventWaits:
 		return "waited for by " + Waiter(e.Waiter)
-	case observe.Counted:
+	case holdfast.EventCounted:
 		return count(e)
 	}
 	text := string(e.What) // done, failed; tripped, broken
@@ -38,7 +39,7 @@ func Event(e observe.Event) string {
 }
 
 // count returns a changed count, for people.
-func count(e observe.Event) string {
+func count(e holdfast.Event) string {
 	text := fmt.Sprint(e.Value)
 	switch e.Kind {
 	case holdfast.KindLatch:

@@ -1,25 +1,20 @@
 // Two inspections of one name tell what has happened in between.
 
-package observe
+package holdfast
 
 import (
 	"fmt"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
-
-func TestMain(m *testing.M) { redistest.Main(m) }
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 // owner returns the owner of a letter.
-func owner(t *testing.T, letter byte) holdfast.Owner {
+func owner(t *testing.T, letter byte) Owner {
 	t.Helper()
-	o, err := holdfast.ParseOwner(fmt.Sprintf("%c%c%c%c%c%c%c%c-1111-8111-8111-111111111111:1",
+	o, err := ParseOwner(fmt.Sprintf("%c%c%c%c%c%c%c%c-1111-8111-8111-111111111111:1",
 		letter, letter, letter, letter, letter, letter, letter, letter))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +24,7 @@ func owner(t *testing.T, letter byte) holdfast.Owner {
 
 // state describes an inspection at a second after noon.
 type state struct {
-	kind    holdfast.Kind
+	kind    Kind
 	second  int
 	holds   string // a letter for each holder; a writer's is followed by !
 	left    time.Duration
@@ -41,9 +36,9 @@ type state struct {
 	state   string
 }
 
-func (s state) inspection(t *testing.T) holdfast.Inspection {
+func (s state) inspection(t *testing.T) Inspection {
 	t.Helper()
-	i := holdfast.Inspection{
+	i := Inspection{
 		Name: "x", Kind: s.kind, At: noon.Add(time.Duration(s.second) * time.Second),
 		Value: s.value, All: s.all, Taken: s.taken, State: s.state, Remaining: s.left,
 	}
@@ -52,14 +47,14 @@ func (s state) inspection(t *testing.T) holdfast.Inspection {
 			i.Holders[len(i.Holders)-1].Write = true
 			continue
 		}
-		h := holdfast.Holder{Owner: owner(t, s.holds[n]), Who: s.holds[n : n+1], Count: 1, Remaining: s.left}
+		h := Holder{Owner: owner(t, s.holds[n]), Who: s.holds[n : n+1], Count: 1, Remaining: s.left}
 		i.Holders = append(i.Holders, h)
 	}
 	for _, p := range s.permits {
-		i.Holders = append(i.Holders, holdfast.Holder{Permit: p, Who: p, Count: 1, Remaining: s.left})
+		i.Holders = append(i.Holders, Holder{Permit: p, Who: p, Count: 1, Remaining: s.left})
 	}
 	for n := range len(s.waits) {
-		i.Queue = append(i.Queue, holdfast.Waiter{Owner: owner(t, s.waits[n]), Who: s.waits[n : n+1]})
+		i.Queue = append(i.Queue, Waiter{Owner: owner(t, s.waits[n]), Who: s.waits[n : n+1]})
 	}
 	return i
 }
@@ -69,15 +64,15 @@ func told(events []Event) (words []string) {
 	for _, e := range events {
 		text := string(e.What)
 		switch e.What {
-		case Granted:
+		case EventGranted:
 			text += " " + e.Holder.Who
-		case Passed:
+		case EventPassed:
 			text += " " + e.From.Who + e.Holder.Who
-		case Waits:
+		case EventWaits:
 			text += " " + e.Waiter.Who
-		case Unseen:
+		case EventUnseen:
 			text += fmt.Sprintf(" %d", e.Times)
-		case Counted:
+		case EventCounted:
 			text += fmt.Sprintf(" %d/%d was %d", e.Value, e.All, e.Was)
 		default:
 			text += " " + e.From.Who
@@ -89,9 +84,9 @@ func told(events []Event) (words []string) {
 
 func TestCompare(t *testing.T) {
 	const (
-		mutex, rw, lead, once = holdfast.KindMutex, holdfast.KindRWLock, holdfast.KindLeader, holdfast.KindOnce
-		free, latch, count    = holdfast.KindFree, holdfast.KindLatch, holdfast.KindCount
-		sem, permits, barrier = holdfast.KindSemaphore, holdfast.KindPermits, holdfast.KindBarrier
+		mutex, rw, lead, once = KindMutex, KindRWLock, KindLeader, KindOnce
+		free, latch, count    = KindFree, KindLatch, KindCount
+		sem, permits, barrier = KindSemaphore, KindPermits, KindBarrier
 	)
 	long := 30 * time.Second
 	for what, tc := range map[string]struct {
@@ -119,7 +114,7 @@ func TestCompare(t *testing.T) {
 			[]string{"released a"},
 		},
 		"a hold without end": {
-			state{kind: mutex, holds: "a", left: holdfast.NoExpiry},
+			state{kind: mutex, holds: "a", left: NoExpiry},
 			state{kind: free, second: 99},
 			[]string{"released a"},
 		},
@@ -285,40 +280,5 @@ func TestCompare(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestSingle(t *testing.T) {
-	for pattern, want := range map[string]string{
-		"": "-", "*": "-", "orders:*": "-", "a?": "-", "[ab]": "-", `a\`: "-", `\\*`: "-",
-		"orders:42": "orders:42", `a\*b`: "a*b", `\[x]`: "[x]", `a\\b`: `a\b`, "{user7}:cart": "{user7}:cart",
-	} {
-		name, single := Single(pattern)
-		if !single {
-			name = "-"
-		}
-		if name != want {
-			t.Errorf("%q: %q, want %q", pattern, name, want)
-		}
-	}
-}
-
-// A subscription by these patterns hears the channels of the name, and of no other.
-func TestChannelsOf(t *testing.T) {
-	at, err := channelsOf("", "orders:42")
-	want := []string{
-		"redisson_lock__channel:{orders:42}", "holdfast_leader_changes:{orders:42}",
-		"redisson_rwlock:{orders:42}", "redisson_sc:{orders:42}", "redisson_countdownlatch__channel__{orders:42}",
-		"holdfast_barrier_channel:{orders:42}", "holdfast_slots_channel:{orders:42}",
-		"holdfast_once_channel:{orders:42}", "holdfast_lock_grant:{orders:42}:*",
-	}
-	if got := at.patterns(); err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v", got, err)
-	}
-	if _, err := channelsOf("", "holdfast_x"); err == nil {
-		t.Error("a name that can be none has channels")
-	}
-	if at, _ = channelsOf("", `a*?[\`); at.patterns()[0] != `redisson_lock__channel:{a\*\?\[\\}` {
-		t.Error(at.patterns()[0])
 	}
 }

@@ -1,0 +1,133 @@
+// Messages: what the library publishes about a name wakes a Watch of that name, and counts the releases.
+
+package inspect
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/keys"
+)
+
+// Family is one of the ways in which releases of a name are announced.
+type Family int
+
+// The families.
+const (
+	OfLocks   Family = iota // of a Mutex, a FairMutex, or the lead of an election
+	OfRW                    // of an RWMutex: by a writer, or by the last reader
+	OfPermits               // of a semaphore of either kind
+	Families
+)
+
+// Counts has a number for each family.
+type Counts [Families]int
+
+// Ear hears what is published about one name.
+type Ear struct {
+	Wake     chan struct{} // holds a signal after each message; nil: nothing is heard
+	releases [Families]atomic.Int64
+	stop     func()
+}
+
+// Deaf returns an Ear that hears nothing.
+func Deaf() *Ear { return &Ear{stop: func() {}} }
+
+// Take returns how many releases were announced since the last Take.
+func (e *Ear) Take() (n Counts) {
+	for f := range n {
+		n[f] = int(e.releases[f].Swap(0))
+	}
+	return n
+}
+
+// Stop closes the Ear, and waits for its goroutine.
+func (e *Ear) Stop() { e.stop() }
+
+// Listen returns an Ear at that server for the name, as it is in Redis in that Space. It must be stopped. It subscribes by
+// PSUBSCRIBE: a plain subscription would count as a waiter that is no Client of Holdfast, and a release would then do more
+// for it.
+func Listen(ctx context.Context, m *conn.Manager, space keys.Space, server, name string) *Ear {
+	at, err := channelsOf(space, name)
+	if err != nil {
+		return Deaf() // it can be no name of Holdfast's
+	}
+	e := &Ear{Wake: make(chan struct{}, 1)}
+	rdb := m.DialAtOnce(server)
+	sub := rdb.PSubscribe(ctx, at.patterns()...)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for message := range sub.Channel() { // closed by Close
+			if f, released := at.released(message.Channel, message.Payload); released {
+				e.releases[f].Add(1)
+			}
+			select {
+			case e.Wake <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	e.stop = func() {
+		_ = sub.Close()
+		_ = rdb.Close()
+		<-done
+	}
+	return e
+}
+
+// channels are those on which something is said about a name, whatever its kind; "" where the name can be of no such
+// kind.
+type channels struct {
+	lock, changes, grants, rw, permits, latch, barrier, slots, once string
+}
+
+func channelsOf(space keys.Space, name string) (channels, error) {
+	at, err := space.ForLeader(name)
+	if err != nil {
+		return channels{}, err
+	}
+	all := channels{lock: at.Channel, changes: at.Changes, grants: at.Grant + ":"}
+	if at, err := space.ForRW(name); err == nil {
+		all.rw = at.Channel
+	}
+	if at, err := space.ForSemaphore(name); err == nil {
+		all.permits = at.Channel
+	}
+	if at, err := space.ForLatch(name); err == nil {
+		all.latch = at.Channel
+	}
+	if at, err := space.ForBarrier(name); err == nil {
+		all.barrier = at.Channel
+	}
+	if at, err := space.ForSlots(name); err == nil {
+		all.slots = at.Channel
+	}
+	all.once = strings.Replace(space.OnceRecordAt(name), "holdfast_once:", "holdfast_once_channel:", 1)
+	return all, nil
+}
+
+// patterns returns what to subscribe to.
+func (c channels) patterns() (patterns []string) {
+	for _, channel := range []string{c.lock, c.changes, c.rw, c.permits, c.latch, c.barrier, c.slots, c.once} {
+		if channel != "" {
+			patterns = append(patterns, Literal(channel))
+		}
+	}
+	return append(patterns, Literal(c.grants)+"*")
+}
+
+// released reports whether a message says that something was released. docs/keyspace.md has the messages.
+func (c channels) released(channel, message string) (Family, bool) {
+	switch {
+	case channel == c.lock:
+		return OfLocks, message == "0"
+	case strings.HasPrefix(channel, c.grants):
+		return OfLocks, strings.Count(message, " ") == 2 // it was handed over
+	case channel == c.rw:
+		return OfRW, message == "0"
+	}
+	return OfPermits, channel == c.permits
+}

@@ -1,0 +1,332 @@
+// Watch reports each grant, release, loss and hand-over.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// watch is one Watch under way.
+type watch struct {
+	stop  func()
+	mu    sync.Mutex
+	words []string // the events but the looks, as the name, the Happening, and how often
+	looks int
+	last  holdfast.Event // the last look
+}
+
+// watched has a goroutine watch names until it is stopped.
+func watched(t *testing.T, c *holdfast.Client, pattern string, options ...holdfast.WatchOption) *watch {
+	t.Helper()
+	w := &watch{}
+	w.stop = background(t, func(ctx context.Context) {
+		for e := range c.Watch(ctx, pattern, options...) {
+			w.take(e)
+		}
+	})
+	return w
+}
+
+func (w *watch) take(e holdfast.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.What == holdfast.EventLooked {
+		w.looks++
+		w.last = e
+		return
+	}
+	w.words = append(w.words, fmt.Sprintf("%s %s %d", e.Name, e.What, e.Times))
+}
+
+// so returns the words so far, once enough time has passed for a look.
+func (w *watch) so() []string {
+	time.Sleep(2 * time.Second)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	words := w.words
+	w.words = nil
+	return words
+}
+
+// says fails the test unless these are the words so far.
+func (w *watch) says(t *testing.T, want ...string) {
+	t.Helper()
+	if got := w.so(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// This catches a first look that reports what was there before, and a grant, a hand-over or a death that is reported as
+// something else.
+func TestWatch_GrantedPassedReleasedExpired(t *testing.T) {
+	for _, pattern := range []string{"x", "x*"} {
+		onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+			a, b := known(t, mini, "pod-1"), known(t, mini, "pod-2")
+			l, err := a.Mutex("x").Lock(t.Context())
+			must(t, err)
+			w := watched(t, c, pattern)
+			defer w.stop()
+			if w.says(t); len(w.last.Now) != 1 || w.last.Now[0].Holders[0].Who != "pod-1" {
+				t.Errorf("%v", w.last)
+			}
+			var second *holdfast.Lease
+			stop := background(t, func(ctx context.Context) { second, _ = b.Mutex("x").Lock(ctx) })
+			w.says(t, "x waits 0")
+			must(t, l.Release(t.Context()))
+			time.Sleep(time.Second)
+			stop()
+			w.says(t, "x passed 0")
+			must(t, second.Release(t.Context()))
+			w.says(t, "x released 0")
+			_, err = b.Mutex("x").Lock(t.Context())
+			must(t, err)
+			w.says(t, "x granted 0")
+			must(t, b.Close()) // nobody renews it
+			time.Sleep(31 * time.Second)
+			w.says(t, "x expired 0")
+		})
+	}
+}
+
+// Whether Redis has dropped a key is in what its servers say, and a release is announced. This catches an eviction that is
+// reported as a release, and a release that is reported as a loss.
+func TestWatch_Lost(t *testing.T) {
+	for what, tc := range map[string]struct {
+		pattern    string
+		info, then []string
+		released   bool
+		want       string
+	}{
+		"evicted, of one":           {"x", []string{"run_id:a", "evicted_keys:7"}, []string{"run_id:a", "evicted_keys:8"}, false, "x lost 0"},
+		"evicted, of many":          {"*", []string{"run_id:a", "evicted_keys:7"}, []string{"run_id:a", "evicted_keys:8"}, false, "x lost 0"},
+		"begun anew":                {"*", []string{"run_id:a", "evicted_keys:0"}, []string{"run_id:b", "evicted_keys:0"}, false, "x lost 0"},
+		"deleted":                   {"*", []string{"run_id:a", "evicted_keys:7"}, []string{"run_id:a", "evicted_keys:7"}, false, "x released 0"},
+		"released, while it evicts": {"x", []string{"run_id:a", "evicted_keys:7"}, []string{"run_id:a", "evicted_keys:8"}, true, "x released 0"},
+		"released, of many":         {"*", []string{"run_id:a", "evicted_keys:7"}, []string{"run_id:a", "evicted_keys:7"}, true, "x released 0"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+				mini.SetInfo(tc.info...)
+				works := known(t, mini, "pod-1")
+				l, err := works.Mutex("x").Lock(t.Context())
+				must(t, err)
+				w := watched(t, c, tc.pattern)
+				defer w.stop()
+				w.says(t)
+				mini.SetInfo(tc.then...)
+				if tc.released {
+					must(t, l.Release(t.Context()))
+				} else {
+					mini.Del("x")
+				}
+				w.says(t, tc.want)
+			})
+		})
+	}
+}
+
+// This catches a loop that takes long and for which events pile up, and releases meanwhile of which nothing is reported.
+func TestWatch_ASlowLoop(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		works := known(t, mini, "pod-1")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		released, looks := 0, 0
+		for e := range c.Watch(ctx, "x") {
+			switch e.What {
+			case holdfast.EventUnseen:
+				released += e.Times
+			case holdfast.EventLooked:
+				if looks++; looks < 4 {
+					for range 50 {
+						must(t, holdfast.Do(ctx, works.Mutex("x"), func(context.Context) error { return nil }))
+					}
+					time.Sleep(time.Minute)
+				} else {
+					cancel()
+				}
+			}
+		}
+		if released != 150 || looks != 4 {
+			t.Errorf("%d releases in %d looks", released, looks)
+		}
+	})
+}
+
+// This catches a Watch that goes on after its end, or does not say why it ended.
+func TestWatch_Ends(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		all := func(ctx context.Context, c *holdfast.Client, options ...holdfast.WatchOption) (errs []error) {
+			for e := range c.Watch(ctx, "*", options...) {
+				if e.Err != nil {
+					errs = append(errs, e.Err)
+				}
+			}
+			return errs
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if errs := all(ctx, c); len(errs) != 0 {
+			t.Errorf("%v", errs)
+		}
+		if errs := all(t.Context(), c, holdfast.WatchEvery(-1)); len(errs) != 1 || !errors.Is(errs[0], holdfast.ErrBadArgument) {
+			t.Errorf("%v", errs)
+		}
+		other := known(t, mini, "pod-1")
+		time.AfterFunc(3*time.Second, func() { _ = other.Close() })
+		if errs := all(t.Context(), other); len(errs) != 1 || !errors.Is(errs[0], holdfast.ErrClosed) {
+			t.Errorf("%v", errs)
+		}
+		if errs := all(t.Context(), other); len(errs) != 1 || !errors.Is(errs[0], holdfast.ErrClosed) {
+			t.Errorf("%v", errs)
+		}
+	})
+}
+
+// This catches an outage that is not reported, or that ends the Watch, and what is gone for a while only because nobody
+// could look.
+func TestWatch_AnOutage(t *testing.T) {
+	for _, pattern := range []string{"x", "*"} {
+		redistest.Bubble(t, func(t *testing.T) {
+			mini := redistest.Mini(t)
+			proxy := mini.Proxy()
+			c := holdfast.New(proxy.Client(t))
+			defer c.Close()
+			l, err := known(t, mini, "pod-1").Mutex("x").Lock(t.Context())
+			must(t, err)
+			w := watched(t, c, pattern)
+			defer w.stop()
+			w.says(t)
+			proxy.Refuse(true)
+			proxy.Cut()
+			time.Sleep(10 * time.Second)
+			w.says(t)
+			w.mu.Lock()
+			if !errors.Is(w.last.Err, holdfast.ErrUnavailable) || len(w.last.Now) != 1 {
+				t.Errorf("%v, %v", w.last, w.last.Now)
+			}
+			w.mu.Unlock()
+			must(t, l.Release(t.Context()))
+			proxy.Refuse(false)
+			time.Sleep(10 * time.Second)
+			w.says(t, "x released 0")
+		})
+	}
+}
+
+// These catch a look by a message that puts off the next regular one, as then no hold is found at all; a release by
+// message that is reported of nobody, or twice; and more looks than ten a second.
+func TestEachReleaseOfABusyLockIsReported(t *testing.T) {
+	mutex := func(c *holdfast.Client) holdfast.Locker { return c.Mutex("x") }
+	for what, tc := range map[string]struct {
+		hold, gap time.Duration
+		of        func(*holdfast.Client) holdfast.Locker
+		holders   int // that want it at the same time
+		found     int // at least so many holds are found by a look
+		exactly   bool
+	}{
+		"20 a second":        {hold: 45 * time.Millisecond, gap: 5 * time.Millisecond, of: mutex, holders: 1, found: 2},
+		"two a second":       {hold: 470 * time.Millisecond, gap: 50 * time.Millisecond, of: mutex, holders: 1, found: 4},
+		"one in 800 ms":      {hold: 700 * time.Millisecond, gap: 100 * time.Millisecond, of: mutex, holders: 1, found: 10},
+		"handed over":        {hold: 45 * time.Millisecond, gap: 5 * time.Millisecond, of: mutex, holders: 2, found: 2},
+		"long holds":         {hold: 4 * time.Second, gap: 3 * time.Second, of: mutex, holders: 1, found: 20, exactly: true},
+		"long, handed over":  {hold: 4 * time.Second, of: mutex, holders: 2, found: 40, exactly: true},
+		"a writer's":         {hold: 300 * time.Millisecond, gap: 50 * time.Millisecond, of: func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x") }, holders: 1, found: 2},
+		"a reader's":         {hold: 300 * time.Millisecond, gap: 50 * time.Millisecond, of: func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x").RLocker() }, holders: 1, found: 2},
+		"an only permit":     {hold: 40 * time.Millisecond, gap: 700 * time.Millisecond, of: permitOf, holders: 1},
+		"a long-held permit": {hold: 4 * time.Second, gap: 3 * time.Second, of: permitOf, holders: 1, found: 20, exactly: true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				const each = 20
+				server := redistest.Mini(t)
+				looks := holdfast.New(server.Client())
+				defer looks.Close()
+				if what == "an only permit" || what == "a long-held permit" {
+					if err := looks.PermitSemaphore("x").SetPermits(t.Context(), 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+				f := watched(t, looks, "x")
+				time.Sleep(time.Second)
+				begun := time.Now()
+				done := make(chan struct{})
+				for range tc.holders {
+					go func() {
+						defer func() { done <- struct{}{} }()
+						c := holdfast.New(server.Client())
+						defer c.Close()
+						for range each {
+							l := lockIn(t, tc.of(c))
+							time.Sleep(tc.hold)
+							if err := l.Release(context.Background()); err != nil {
+								t.Error(err)
+							}
+							time.Sleep(tc.gap)
+						}
+					}()
+				}
+				for range tc.holders {
+					<-done
+				}
+				took := time.Since(begun)
+				time.Sleep(3 * time.Second)
+				f.stop()
+				ended, found, unseen := tally(f.words)
+				if ended+unseen != each*tc.holders {
+					t.Errorf("%d ends that were found and %d that were not, of %d: %q", ended, unseen, each*tc.holders, f.words)
+				}
+				if found < tc.found || tc.exactly && unseen > 0 {
+					t.Errorf("%d holds found, %d not", found, unseen)
+				}
+				if most := int((took + 4*time.Second) / (100 * time.Millisecond)); f.looks > most {
+					t.Errorf("%d looks in %v", f.looks, took)
+				}
+			})
+		})
+	}
+}
+
+func permitOf(c *holdfast.Client) holdfast.Locker { return c.PermitSemaphore("x").Locker(1) }
+
+// lockIn locks, in a bubble.
+func lockIn(t *testing.T, l holdfast.Locker) *holdfast.Lease {
+	t.Helper()
+	held, err := l.Lock(context.Background())
+	if err != nil {
+		t.Error(err)
+	}
+	return held
+}
+
+// tally counts, among events as words, ends, grants, and releases of holds that were not seen.
+func tally(all []string) (ended, granted, unseen int) {
+	for _, e := range all {
+		what := strings.Fields(e)[1]
+		switch holdfast.Happening(what) {
+		case holdfast.EventReleased, holdfast.EventExpired:
+			ended++
+		case holdfast.EventPassed:
+			ended, granted = ended+1, granted+1
+		case holdfast.EventGranted:
+			granted++
+		case holdfast.EventUnseen:
+			var n int
+			_, _ = fmt.Sscanf(e, "x unseen %d", &n)
+			unseen += n
+		}
+	}
+	return ended, granted, unseen
+}

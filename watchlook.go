@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/inspect"
 )
@@ -102,6 +103,12 @@ func (l *looker) compare(ctx context.Context, g *glance) (events []Event) {
 		return early && (f == inspect.Families || heard[f] == 0)
 	}
 	if slices.ContainsFunc(events, unannounced) && l.account.MayHaveDropped(l.ask(ctx)) {
+		if l.ear.Wake != nil && engine.Sleep(ctx, shortest) == nil { // the announcement may be on its way
+			for f, n := range l.ear.Take() {
+				heard[f] += n
+				l.ledger.heard[f] += n
+			}
+		}
 		events = doubted(events, unannounced)
 	}
 	return events

@@ -54,7 +54,7 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 			o(&d)
 		}
 	}
-	l, err := lock(ctx, locker, d.wait)
+	l, err := lock(ctx, locker, d.wait, d.pausable)
 	if err != nil {
 		return value, err
 	}
@@ -82,21 +82,27 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 	return value, err
 }
 
-// lock locks, and waits for at most atMost. If atMost is nil, ctx alone bounds the wait.
-func lock[H Handle](ctx context.Context, locker Lockable[H], atMost *time.Duration) (H, error) {
+// lock locks as WaitAtMost and Pausable say. If atMost is nil, ctx alone bounds the wait.
+func lock[H Handle](ctx context.Context, locker Lockable[H], atMost *time.Duration, pausable bool) (H, error) {
+	pausing := func(ctx context.Context, lockIt func(context.Context) (H, error), once bool) (H, error) {
+		if !pausable {
+			return lockIt(ctx)
+		}
+		return unpaused(ctx, lockIt, once)
+	}
 	if atMost == nil {
-		return locker.Lock(ctx)
+		return pausing(ctx, locker.Lock, false)
 	}
 	if *atMost > 0 {
 		wait, cancel := context.WithTimeout(ctx, *atMost)
 		defer cancel()
-		return locker.Lock(wait)
+		return pausing(wait, locker.Lock, false)
 	}
 	tries, can := locker.(interface {
 		TryLock(ctx context.Context) (H, error)
 	})
 	if can && *atMost == 0 {
-		return tries.TryLock(ctx)
+		return pausing(ctx, tries.TryLock, true)
 	}
 	why := fmt.Errorf("a wait of at most %v: %w", *atMost, ErrBadArgument)
 	if !can {
@@ -151,6 +157,7 @@ type DoOption func(*doing)
 
 type doing struct {
 	wait      *time.Duration // the most that the lock is waited for; nil: as long as ctx allows
+	pausable  bool           // it heeds a pause
 	atLeast   time.Duration  // for how long the lock stays; 0: until it is released
 	onAcquire func(ctx context.Context, held Handle)
 	onExit    func(ctx context.Context, held Handle, err error)

@@ -155,6 +155,48 @@ func ExampleClient_Watch() {
 	// Output: orders:42 was released by the right one: true
 }
 
+// During a migration nobody runs the report, on whichever replica.
+func ExampleClient_Pause() {
+	client, operator, done := clienttest.Embedded()
+	defer done()
+	ctx, at := context.Background(), time.Now()
+
+	err := operator.Pause(ctx, "report", holdfast.Until(at.Add(time.Hour)), holdfast.Because("migration"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Tick(ctx, "report", at, time.Hour)
+	fmt.Println("paused:", errors.Is(err, holdfast.ErrPaused))
+	// Output: paused: true
+}
+
+// After Resume what was kept goes on. Do waits for that, if it is Pausable.
+func ExampleClient_Resume() {
+	client, operator, done := clienttest.Embedded()
+	defer done()
+	ctx := context.Background()
+	err := operator.Pause(ctx, "report", holdfast.Until(time.Now().Add(time.Hour)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	work := func(context.Context) error { fmt.Println("done"); return nil }
+	err = holdfast.Do(ctx, client.Mutex("report"), work, holdfast.Pausable(), holdfast.WaitAtMost(0))
+	fmt.Println("paused:", errors.Is(err, holdfast.ErrPaused))
+	if err := operator.Resume(ctx, "report"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := holdfast.Do(ctx, client.Mutex("report"), work, holdfast.Pausable()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// paused: true
+	// done
+}
+
 // An alarm for locks that are held for too long. One process runs it.
 func ExampleClient_Monitor() {
 	client, _, done := clienttest.Embedded()

@@ -70,6 +70,9 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 		HeldSince: s.Since, Remaining: s.Remaining, Waiters: s.Waiters,
 		Value: s.Value, Taken: s.Taken, All: s.All, State: s.State,
 	}
+	if p := s.Pause; p.Lasts() {
+		i.Paused = &Pause{By: p.By, Because: p.Because, Since: p.Since, Until: p.Until}
+	}
 	for _, h := range s.Holders {
 		i.Holders = append(i.Holders, Holder{Owner: Owner(h.Owner), Who: h.Said.Who, Permit: h.Permit, Count: h.Count, Write: h.Write,
 			Number: h.Number, Quarantined: h.Over, Remaining: h.Remaining})
@@ -80,11 +83,12 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	return i, nil
 }
 
-// InspectAll inspects every name that matches the pattern. The pattern has the syntax of Redis's SCAN, and
-// is compared with names as they are in Redis; "" matches all. With WithKeyPrefix only keys with that
-// prefix are looked at, and names are without it. InspectAll asks every master. It leaves out names that
-// are free, names that no synchronizer has, keys of a Once whose work is done, barriers at which nobody
-// waits, and limits of which something can be taken; any whole number counts as KindCount.
+// InspectAll inspects every name that matches the pattern. The pattern has the syntax of
+// Redis's SCAN, and is compared with names as they are in Redis; "" matches all. With WithKeyPrefix
+// only keys with that prefix are looked at, and names are without it. InspectAll asks every master. It
+// leaves out, unless they are paused, names that are free, names that no synchronizer has, keys of a Once whose work is done,
+// barriers at which nobody waits, and limits of which something can be taken; any whole number counts as
+// KindCount.
 //
 // The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is
 // returned once; a name that appears or goes meanwhile is returned once or not at all. An error with a Name
@@ -149,6 +153,9 @@ type found struct {
 
 // stands reports whether there is a synchronizer at the name, or the inspection failed.
 func (f found) stands() bool {
+	if f.Paused != nil {
+		return true
+	}
 	switch f.Kind {
 	case KindFree, KindUnknown:
 		return f.err != nil

@@ -100,6 +100,8 @@ type Inspection struct {
 	// Of a KindBarrier it is the state of its last generation: "open", "tripped" or "broken". It is "" for
 	// other kinds.
 	State string
+	// Paused is the pause of the name, or nil: see Client.Pause. A name of any kind may be paused, a free one too.
+	Paused *Pause
 	// Taken is how many permits of a KindPermits, or numbers of a KindSlots, are taken or in quarantine.
 	Taken int
 }

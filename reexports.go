@@ -91,6 +91,7 @@ var (
 	ErrNoPermits     = lease.ErrNoPermits
 	ErrDeleted       = lease.ErrDeleted
 	ErrUnknown       = lease.ErrUnknown
+	ErrPaused        = lease.ErrPaused
 	ErrMismatch      = lease.ErrMismatch
 	ErrTooLarge      = lease.ErrTooLarge
 	ErrWorkFailed    = lease.ErrWorkFailed

@@ -16,12 +16,19 @@ import (
 )
 
 // tell writes to Redis who leads, and reads whether somebody asks the leader to resign. If the lead
-// is no longer this term's, it reports false.
+// is no longer this term's, it reports false. If the name is paused, the error matches errs.Paused.
 func (t *Term) tell(ctx context.Context) (leads bool, err error) {
 	call := t.election.resource.tell(t.owner(), t.publish, t.Token(), t.since)
 	call.Until = t.lease.Deadline()
-	if err := t.election.engine().Conn.Run(ctx, call); err != nil || call.Status() != conn.Done {
+	if err := t.election.engine().Conn.Run(ctx, call); err != nil {
 		return false, err
+	}
+	switch call.Status() {
+	case paused:
+		return false, t.election.failed("lead", pausedIn(call))
+	case conn.Done:
+	default:
+		return false, nil
 	}
 	since, asked := toldIn(call)
 	if t.since == 0 {
@@ -37,6 +44,8 @@ func (t *Term) tell(ctx context.Context) (leads bool, err error) {
 // resign.
 func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	switch leads, err := t.tell(ctx); {
+	case errors.Is(err, errs.Paused):
+		t.end(err)
 	case err != nil && !errors.Is(err, errs.Lost):
 		return line.Answer{}, err
 	case err == nil && !leads:

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	pauses "github.com/holdfast-go/holdfast/internal/pause"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -19,6 +20,12 @@ func toldIn(call *conn.Call) (since int64, asked string) {
 	since, _ = strconv.ParseInt(call.Text(2), 10, 64)
 	return since, call.Text(3)
 }
+
+// paused is the status of tell.lua where nobody may lead.
+const paused = 2
+
+// pausedIn reads a reply of that status: by whom, until when and why.
+func pausedIn(call *conn.Call) error { return pauses.Parse(call.Text(2)).Err() }
 
 // infoIn reads the reply of look.lua.
 func infoIn(call *conn.Call) Info {

@@ -31,8 +31,9 @@ var rules = lockhash.NewRules(kind, placeLease, 0)
 // resource is the lead as package hold sees it, for one candidate.
 type resource struct {
 	lockhash.Lock
-	at  keys.Leader
-	say *config
+	at    keys.Leader
+	pause string // the key of the pause of its name
+	say   *config
 }
 
 var _ hold.Queueing = (*resource)(nil)
@@ -41,6 +42,7 @@ func newResource(e *engine.Engine, name, key string, say *config) resource {
 	r := resource{Lock: lockhash.NewLock(e, name, key, rules), say: say}
 	if r.Usable("lead") == nil {
 		r.at, _ = e.Keys.ForLeader(key) // NewLock has checked the name
+		r.pause = e.Keys.PauseAt(key)
 	}
 	return r
 }
@@ -108,7 +110,7 @@ func (r *resource) tell(owner string, publish string, token, since int64) *conn.
 	life := max(r.say.hold.Length, r.say.hold.Length+recordLife) // the sum may overflow
 	return &conn.Call{
 		Script: tellScript,
-		Keys:   []string{r.at.Hash, r.at.Record, r.at.Names, r.at.Queue},
+		Keys:   []string{r.at.Hash, r.at.Record, r.at.Names, r.at.Queue, r.pause},
 		Args: []any{owner, publish, r.at.Changes, token, since, life.Milliseconds(),
 			r.say.priority, r.say.identity, r.say.value},
 	}

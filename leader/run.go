@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	pauses "github.com/holdfast-go/holdfast/internal/pause"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -118,6 +119,8 @@ func (e *Election) notElected(ctx context.Context, err error, failures int) outc
 		return outcome{over: true, err: e.failed("lead", err)}
 	case errors.Is(err, errs.Lost):
 		return outcome{} // it was granted, and the answer came too late
+	case errors.Is(err, errs.Paused):
+		return e.whilePaused(ctx, err)
 	case errors.Is(err, errs.NotReplicated):
 		failures = 1
 		fallthrough
@@ -127,6 +130,20 @@ func (e *Election) notElected(ctx context.Context, err error, failures int) outc
 	default:
 		return outcome{over: true, err: e.failed("lead", err)}
 	}
+}
+
+// whilePaused waits until the name is not paused any more. The next campaign begins then.
+func (e *Election) whilePaused(ctx context.Context, why error) outcome {
+	key := e.resource.pause
+	e.warn("holdfast: nobody leads while the name is paused", why)
+	p, err := pauses.Look(ctx, e.engine(), key)
+	if err == nil {
+		err = pauses.Wait(ctx, e.engine(), key, p)
+	}
+	if err != nil {
+		return e.notElected(ctx, err, 1)
+	}
+	return outcome{}
 }
 
 func (e *Election) warn(what string, err error) {
@@ -151,7 +168,7 @@ func (e *Election) campaign(ctx context.Context) (*Term, error) {
 	if leads {
 		return t, nil
 	}
-	if err == nil || t.ctx.Err() != nil && ctx.Err() == nil {
+	if err == nil || t.ctx.Err() != nil && ctx.Err() == nil && !errors.Is(err, errs.Paused) {
 		// Redis does not have it any more; or the lease, or the Client, has ended meanwhile.
 		err = errs.Lost
 		if errors.Is(l.Err(), errs.Closed) {

@@ -39,7 +39,7 @@ const (
 
 var (
 	allKeys  = []string{lockKey, tokenKey, queueKey, aliveKey, openKey, recordKey, namesKey}
-	tellKeys = []string{lockKey, recordKey, namesKey, queueKey}
+	tellKeys = []string{lockKey, recordKey, namesKey, queueKey, "holdfast_pause:{" + lockKey + "}"}
 	lookKeys = []string{lockKey, recordKey}
 )
 

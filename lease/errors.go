@@ -105,4 +105,7 @@ var (
 	// ErrParties says that the generation of a Barrier that is under way is for another number of
 	// parties. Nothing was changed.
 	ErrParties = errs.Parties
+
+	// ErrPaused says that the name is paused, by Client.Pause. The text says by whom, why, and until when.
+	ErrPaused = errs.Paused
 )

@@ -26,6 +26,7 @@ type settings struct {
 	keep       time.Duration
 	keepErrors time.Duration // 0: errors are not kept
 	busy       Busy
+	pausable   bool
 	payload    string // the fingerprint; "": none
 	maxSize    int
 	codec      Codec
@@ -80,6 +81,10 @@ const (
 
 // OnBusy sets what a call does while another does the work of its key. The default is Wait.
 func OnBusy(b Busy) Option { return func(s *settings) { s.busy = b } }
+
+// Pausable makes the Once heed Client.Pause of its name: while that is paused, the work of no key begins. Who would do it waits
+// as OnBusy says, and its error matches ErrPaused; results that are kept are returned. It costs one request more for each work.
+func Pausable() Option { return func(s *settings) { s.pausable = true } }
 
 // Fingerprint makes the key stand for work on this payload alone. A call with another payload
 // under the same key fails with ErrMismatch, while the work is done and while its result is kept.

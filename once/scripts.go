@@ -19,6 +19,6 @@ var (
 	completeScript = conn.NewScript("once/complete", lua("complete"), conn.Always)
 	releaseScript  = conn.NewScript("once/release", lua("release"), conn.Always)
 	forgetScript   = conn.NewScript("once/forget", lua("forget"))
-	tickScript     = conn.NewScript("once/tick", lua("tick"))
+	tickScript     = conn.NewScript("once/tick", lua("tick"), conn.Mixed)
 	untickScript   = conn.NewScript("once/untick", lua("untick"), conn.Always)
 )

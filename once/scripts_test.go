@@ -55,7 +55,7 @@ func complete(field, data string) run {
 var (
 	release = run{"release", both[:1], []any{me, "PUBLISH", "c"}}
 	forget  = run{"forget", both, []any{60000}}
-	take    = run{"tick", both[:1], []any{me, 5000}}
+	take    = run{"tick", both, []any{me, 5000}}
 	untake  = run{"untick", both[:1], []any{me}}
 
 	everyRun = []run{ask(""), ask("p"), complete("result", "r"), complete("error", "e"), release, forget, take, untake}
@@ -167,6 +167,9 @@ func TestScripts(t *testing.T) {
 		{"absent", take, absent, "1", "string", 5000, ""},
 		{"mine", take, ticked, "1", same, 9000, ""},
 		{"another's", take, othersTick, "0", same, 9000, ""},
+		{"paused", take, [][]any{{"SET", both[1], "id\n1\n2\nby\nwhy", "PX", 9000}}, "0 id\n1\n2\nby\nwhy", "", -2, ""},
+		{"paused, and mine", take, [][]any{ticked[0], {"SET", both[1], "id\n1\n2\nby\nwhy", "PX", 9000}}, "1", same, 9000, ""},
+		{"resumed", take, [][]any{{"SET", both[1], "-id\n1\n2\nby\nwhy", "PX", 9000}}, "1", "string", 5000, ""},
 		{"absent", untake, absent, "0", "", -2, ""},
 		{"mine", untake, ticked, "1", "", -2, "0"},
 		{"another's", untake, othersTick, "0", same, 9000, ""},

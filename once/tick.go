@@ -34,6 +34,7 @@ func tick(ctx context.Context, e *engine.Engine, name string, at time.Time, keep
 	if err != nil {
 		return false, err
 	}
+	paused := e.Keys.PauseAt(name) // ForTick has checked the name
 	if keep < time.Millisecond {
 		return false, fmt.Errorf("a tick is kept for %v: %w", keep, errs.BadArgument)
 	}
@@ -47,11 +48,14 @@ func tick(ctx context.Context, e *engine.Engine, name string, at time.Time, keep
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
 	owner := hold.NewOwner(e.NewOwner()).String()
-	call := &conn.Call{Script: tickScript, Keys: []string{key}, Args: []any{owner, keep.Milliseconds()}}
+	call := &conn.Call{Script: tickScript, Keys: []string{key, paused}, Enough: 1, Args: []any{owner, keep.Milliseconds()}}
 	err = e.Conn.Run(ctx, call)
 	won := err == nil && call.Status() == conn.Done
 	if notAfter, unheard := call.Outstanding(); unheard && !won {
 		giveBack(e, key, owner, notAfter, keep)
+	}
+	if err == nil && !won {
+		err = pausedIn(call)
 	}
 	return won, err
 }

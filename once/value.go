@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/pause"
 )
 
 // Value returns the result of a key. If there is none, and no other caller is at work, it runs work
@@ -150,13 +151,14 @@ func (c *call) share(ctx context.Context) (*result, error) {
 // ask asks Redis, and does the work if it is granted. It returns the result that was found, or the
 // one that was made and kept.
 func (c *call) ask(ctx context.Context) (found, kept *result, err error) {
-	l, err := hold.Request{
-		Engine:   c.once.engine,
-		Resource: c.resource,
-		Settings: c.once.hold,
-		Try:      c.once.busy == Fail,
-		Afresh:   true,
-	}.Acquire(ctx)
+	l, err := c.lock(ctx)
+	for err == nil && c.once.pausable {
+		var again bool
+		if again, err = c.heedPause(ctx, l); !again {
+			break
+		}
+		l, err = c.lock(ctx)
+	}
 	switch {
 	case errors.Is(err, hold.Concluded):
 		return c.resource.found, nil, nil
@@ -165,6 +167,38 @@ func (c *call) ask(ctx context.Context) (found, kept *result, err error) {
 	}
 	kept, err = c.do(ctx, l)
 	return nil, kept, err
+}
+
+// heedPause returns false if the work may begin, under the lease. If the Once is paused, it gives the lease back, waits for the
+// end of the pause, and returns true.
+func (c *call) heedPause(ctx context.Context, l *hold.Lease) (again bool, err error) {
+	e := c.once.engine
+	key := e.Keys.PauseAt(c.once.mapped)
+	p, err := pause.Look(l.Context(ctx), e, key)
+	if err == nil && !p.Lasts() {
+		return false, nil
+	}
+	if released := l.Release(ctx); err == nil && released != nil {
+		err = errs.Bare(released)
+	}
+	if err == nil && c.once.busy == Fail {
+		err = p.Err()
+	}
+	if err == nil {
+		err = pause.Wait(ctx, e, key, p)
+	}
+	return err == nil, err
+}
+
+// lock asks Redis for the work, or for its result.
+func (c *call) lock(ctx context.Context) (*hold.Lease, error) {
+	return hold.Request{
+		Engine:   c.once.engine,
+		Resource: c.resource,
+		Settings: c.once.hold,
+		Try:      c.once.busy == Fail,
+		Afresh:   true,
+	}.Acquire(ctx)
 }
 
 // do does the work under the lease, and writes its result. It returns the result if it was kept.

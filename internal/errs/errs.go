@@ -28,6 +28,7 @@ var (
 	Resigned    = errors.New("term resigned")
 	Broken      = errors.New("the barrier has broken")
 	Parties     = errors.New("another number of parties")
+	Paused      = errors.New("paused")
 
 	NotReplicated = errors.New("too few replicas have it")
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/line"
 )
@@ -62,6 +63,9 @@ func (l *Lease) Resource() Resource {
 	}
 	return l.hold.resource
 }
+
+// Home returns the engine of the Client whose lease it is, and the key of what it is on.
+func (l *Lease) Home() (*engine.Engine, string) { return l.hold.engine, l.hold.resource.Key() }
 
 // OpError adds to err the operation, and the kind and the name of the Resource.
 func OpError(op string, r Resource, err error) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/pause"
 )
 
 //go:embed lua
@@ -42,6 +43,7 @@ type State struct {
 	State     string        // of a once or a barrier
 	Holders   []Holder
 	Queue     []Waiter // the first of those that wait, in their order
+	Pause     pause.Pause
 }
 
 // Waiter is one owner that waits.
@@ -102,7 +104,7 @@ const start = "0"
 func (s *State) add(more State, seen map[string]bool) bool {
 	switch more.Kind {
 	case unknown: // one of the fields is not a holder's
-		*s = State{Kind: unknown, At: s.At, Remaining: s.Remaining, Waiters: -1}
+		*s = State{Kind: unknown, At: s.At, Remaining: s.Remaining, Waiters: -1, Pause: s.Pause}
 		return false
 	case s.Kind:
 	default:
@@ -161,7 +163,7 @@ func ask(space keys.Space, name, cursor string) (*conn.Call, error) {
 		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, leased.Taken, latch.Generations,
 			cursor, holdersPerCall, fair.Queue, rw.Readers, rw.Writers, leader.Record, leader.Names,
 			space.OnceRecordAt(name), turns.Record, turns.Places, counted.All,
-			numbered.Taken, numbered.Waiting, numbered.Alive, limit.Key},
+			numbered.Taken, numbered.Waiting, numbered.Alive, limit.Key, space.PauseAt(name)},
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
+	"github.com/holdfast-go/holdfast/internal/pause"
 )
 
 // parse returns the answer to a call made by ask, and where the holders go on.
@@ -45,6 +46,7 @@ func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
 	if h, ok := s.exclusive(); ok && ofHoldfast(h.Owner) {
 		s.Since = since(s.At, call.Text(5), call.Int(6), life)
 	}
+	s.Pause = pause.Parse(call.Text(14))
 	if who := call.Text(12); who != "" && len(s.Holders) == 1 {
 		s.Holders[0].Said.Who = who
 	}
@@ -53,7 +55,7 @@ func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
 }
 
 // header is how many elements of a reply come before the holders.
-const header = 14
+const header = 15
 
 func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 	id, write := strings.CutSuffix(call.Text(i), ":write")

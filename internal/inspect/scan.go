@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/pause"
 )
 
 // pageSize is how many keys a server is asked to go over in one SCAN.
@@ -166,7 +167,7 @@ func ofRecords(space keys.Space, found []string, pattern string) (names, records
 	return names, records
 }
 
-// spent returns the names of those limits that match the pattern, without those of which more than one unit can be
+// spent returns the names of those pauses and limits that match the pattern, without pauses that have ended, and without those of which more than one unit can be
 // taken at once: there may be millions, and finding that out costs less than inspecting them.
 func spent(ctx context.Context, rdb *redis.Client, space keys.Space, found []string, pattern string) []string {
 	names, limits := ofRecords(space, found, pattern)
@@ -175,7 +176,7 @@ func spent(ctx context.Context, rdb *redis.Client, space keys.Space, found []str
 	for i, cmd := range each(ctx, rdb, limits, func(p redis.Pipeliner, key string) redis.Cmder { return p.Get(ctx, key) }) {
 		state, err := cmd.(*redis.StringCmd).Result()
 		debt, _ := debts[i].(*redis.DurationCmd).Result()
-		if err != nil || barred(state, debt) {
+		if err != nil || space.IsPause(limits[i]) && pause.Parse(state).Lasts() || barred(state, debt) {
 			left = append(left, names[i])
 		}
 	}

@@ -10,13 +10,17 @@ func (s Space) RecordsPattern() string { return s.Pattern("holdfast_[ob]*") }
 // SlotsPattern returns the pattern, for SCAN, of the keys of slots that NameOf takes. Others match it too.
 func (s Space) SlotsPattern() string { return s.Pattern(slotsPrefix + ":*") }
 
-// LimitsPattern returns the pattern, for SCAN, of the keys of limits, which NameOf takes too.
-func (s Space) LimitsPattern() string { return s.Pattern(limitPrefix + ":*") }
+// LimitsPattern returns the pattern, for SCAN, of the keys of limits and of pauses (holdfast_limit:, holdfast_pause:), which
+// NameOf takes too: one way over all strings for both.
+func (s Space) LimitsPattern() string { return s.Pattern("holdfast_[lp][ia][mu][is][te]:*") }
 
-// NameOf returns the name at which a Once, a barrier, slots or a limit stand whose record is key, and false if key
+// IsPause reports whether NameOf takes key as that of a pause.
+func (s Space) IsPause(key string) bool { return strings.HasPrefix(key, string(s)+pausePrefix+":") }
+
+// NameOf returns the name at which a Once, a barrier, slots, a limit or a pause is whose record is key, and false if key
 // is no such record. Other kinds stand at the key of their name.
 func (s Space) NameOf(key string) (name string, ok bool) {
-	for _, prefix := range [...]string{oncePrefix, barrierPrefix, slotsPrefix, limitPrefix} {
+	for _, prefix := range [...]string{oncePrefix, barrierPrefix, slotsPrefix, limitPrefix, pausePrefix} {
 		rest, found := strings.CutPrefix(key, string(s)+prefix+":{")
 		if !found {
 			continue

@@ -106,10 +106,10 @@ func ofWork(space keys.Space, name, client string) (all []Need) {
 	if at, err := space.ForOnce(name, someKey); err == nil {
 		tick, _ := space.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes
 		all = append(all, Need{"once", []string{at.Record, at.Token}, []string{at.Channel}, ofOnce},
-			Need{"once", []string{tick}, nil, ofTicks}) // in another slot of a cluster
+			Need{"once", []string{tick, space.PauseAt(name)}, nil, ofTicks}) // in another slot of a cluster
 	}
 	if at, err := space.ForLeader(name); err == nil {
-		all = append(all, Need{"leader", []string{name, at.Token, at.Queue, at.Alive, at.Open, at.Record, at.Names},
+		all = append(all, Need{"leader", []string{name, at.Token, at.Queue, at.Alive, at.Open, at.Record, at.Names, space.PauseAt(name)},
 			[]string{at.Channel, at.Changes, at.GrantTo(client)}, ofLeaders})
 	}
 	return all

@@ -36,6 +36,7 @@ var errorTypes = [...]struct {
 	{errs.Resigned, "resigned"},
 	{errs.Broken, "broken"},
 	{errs.Parties, "parties"},
+	{errs.Paused, "paused"},
 	{errs.WrongType, "wrong_type"},
 	{errs.OutOfMemory, "out_of_memory"},
 	{errs.Denied, "denied"},

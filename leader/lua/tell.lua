@@ -7,6 +7,7 @@
 --         its owner has the lock
 -- KEYS[3] what the candidates say of themselves: see candidate.lua
 -- KEYS[4] the queue: a sorted set {owner: number}
+-- KEYS[5] the pause of the name: see internal/pause/lua/begin.lua
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner
 -- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
@@ -20,10 +21,15 @@
 --
 -- Returns {1, time, since, asked}  the owner leads. asked: who asks it to resign, in words; '':
 --                                  nobody does
+--         {2, time, text}          the owner has the lock, and nobody may lead now: the lines of the pause
 --         {0, time}                the owner does not have the lock
 --         {-1, time}               late: nothing was done
 if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
   return {0, now}
+end
+local pause = redis.call('GET', KEYS[5])
+if pause and string.sub(pause, 1, 1) ~= '-' then
+  return {2, now, pause}
 end
 local record = redis.call('HMGET', KEYS[2], 'owner', 'since', 'asked')
 if record[1] == ARGV[2] then

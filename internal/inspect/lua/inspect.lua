@@ -3,7 +3,7 @@
 -- KEYS[1] the name
 -- ARGV[1] not-after: ignored
 --
--- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[22] are keys that may stand beside the name; '' where there
+-- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[23] are keys that may stand beside the name; '' where there
 -- can be none. They are not passed as KEYS. So the call goes on in a slot on the move, and for a user
 -- who has no rights on them. What cannot be read is not known.
 --
@@ -25,8 +25,9 @@
 -- ARGV[19] slots: who has which number: see slots/lua/numbers.lua
 -- ARGV[20], ARGV[21] slots: those that wait, and until when their marks count
 -- ARGV[22] limit: what was taken
+-- ARGV[23] the pause of the name: see internal/pause/lua/begin.lua
 --
--- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor, all, state, who, n,
+-- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor, all, state, who, n, pause,
 --          holder, count, ms, holder, count, ms, ...
 --          waiter, number, text, waiter, number, text, ...}
 --         kind: free, mutex, rwlock, leader, once, barrier, slots, limiter, permits, semaphore, latch, count,
@@ -39,6 +40,7 @@
 --         state: of a once or a barrier: working, done, failed; open, tripped, broken; else ''
 --         who: what the leader says of itself; else ''
 --         n: how many holders follow
+--         pause: the lines of a pause; else ''
 --         holder: a field of the lock, or the id of a permit
 --         count: of a slot its number, and " over" behind it if its lease is over and it is in quarantine
 --         waiter: an owner. number: in the queue; since when it waits, in ms, for a read/write lock;
@@ -89,7 +91,7 @@ local function told(kind, ttl, waiters, value, taken, holders, cursor, more)
     kept = beside('PTTL', ARGV[2]) or -2
   end
   local reply = {1, now, kind, ttl, waiters, token, kept, value, taken, cursor or '0',
-    more.all or '', more.state or '', more.who or '', #holders / 3}
+    more.all or '', more.state or '', more.who or '', #holders / 3, beside('GET', ARGV[23]) or ''}
   for _, part in ipairs(holders) do
     reply[#reply + 1] = part
   end

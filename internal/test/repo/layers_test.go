@@ -26,6 +26,7 @@ var layers = [][]string{
 	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "quorum", "once", "barrier", "slots", "limiter"}, // primitives, unknown to each other
 	{"lease"},             // the public vocabulary they share
 	{"internal/inspect"},  // what stands at a name, whichever of them made it
+	{"internal/pause"},    // that a name is paused
 	{"internal/rights"},   // what a user of Redis must be allowed to do for each of them
 	{"internal/lockhash"}, // what the locks that keep a hash of holders share
 	{"internal/hold"},     // the life of what is held

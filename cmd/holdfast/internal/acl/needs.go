@@ -102,7 +102,7 @@ func oneTime(pattern string) (need, error) {
 	all.keys = []string{at.Record, at.Token}
 	all.channels = []string{at.Channel}
 	tick := keys.Space("").OnceRecordAt(pattern) // with the same braces
-	all.keys = append(all.keys, strings.Replace(tick, "holdfast_once:", "holdfast_tick:", 1)+":*")
+	all.keys = append(all.keys, strings.Replace(tick, "holdfast_once:", "holdfast_tick:", 1)+":*", keys.Space("").PauseAt(pattern))
 	return all, nil
 }
 

@@ -19,6 +19,7 @@ type row struct {
 	Name    string   `json:"name"` // the name, as people read it
 	Kind    string   `json:"kind"`
 	State   string   `json:"state,omitempty"`
+	Paused  string   `json:"paused,omitempty"` // by whom, until when and why, as people read it
 	Holders []holder `json:"holders,omitempty"`
 	Held    int      `json:"held,omitempty"`  // how many holders there are, of which Holders may have some
 	Since   int64    `json:"since,omitempty"` // since when it is held, in ms of the server's clock
@@ -62,7 +63,7 @@ func rowOf(i holdfast.Inspection, most int64, holders, waiters int) row {
 	shown.Queue = i.Queue[:min(waiters, len(i.Queue))]
 	safe := view.JSON(shown, false)
 	r := row{
-		ID: escaped(i.Name), Name: view.Name(i.Name), Kind: safe.Kind, State: safe.State, Held: len(i.Holders),
+		ID: escaped(i.Name), Name: view.Name(i.Name), Kind: safe.Kind, State: safe.State, Paused: view.Paused(i), Held: len(i.Holders),
 		Since: ms(i.HeldSince), Until: until(i.At, i.Remaining), Waiters: i.Waiters,
 		Value: safe.Value, All: safe.All, Most: most,
 	}

@@ -46,7 +46,9 @@ const (
 // lockKinds are the kinds of locks.
 var lockKinds = []holdfast.Kind{holdfast.KindMutex, holdfast.KindRWLock, holdfast.KindLeader, holdfast.KindOnce}
 
-func isLock(i holdfast.Inspection) bool { return slices.Contains(lockKinds, i.Kind) }
+func isLock(i holdfast.Inspection) bool {
+	return slices.Contains(lockKinds, i.Kind) || i.Kind == holdfast.KindFree && i.Paused != nil
+}
 
 // Of returns those of some states that are asked for. The states are in the order of their names.
 func (q Query) Of(states []holdfast.Inspection) (found []holdfast.Inspection) {

@@ -17,9 +17,12 @@ func Detail(i holdfast.Inspection) string {
 	case holdfast.KindOnce:
 		text += ", " + i.State
 	default:
-		text += ", " + State(i)
+		text += ", " + state(i)
 	}
 	text += "\n"
+	if i.Paused != nil {
+		text += "  " + Paused(i) + "\n"
+	}
 	for _, h := range i.Holders {
 		text += fmt.Sprintf("  held by  %s", HolderOfKind(i.Kind, h))
 		if alone := h.Write || i.Kind != holdfast.KindRWLock; alone && !i.HeldSince.IsZero() {

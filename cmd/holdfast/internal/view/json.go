@@ -58,6 +58,15 @@ type Inspection struct {
 	All       int64        `json:"all"`
 	Taken     int          `json:"taken"`
 	State     string       `json:"state,omitempty"`
+	Paused    *PauseJSON   `json:"paused,omitempty"`
+}
+
+// PauseJSON is a Pause in JSON.
+type PauseJSON struct {
+	By      string    `json:"by"`
+	Because string    `json:"because,omitempty"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
 }
 
 // HolderJSON is a Holder in JSON.
@@ -96,6 +105,9 @@ func JSON(i holdfast.Inspection, owners bool) Inspection {
 	}
 	if i.Kind == holdfast.KindPermits {
 		out.All = i.Value + int64(i.Taken)
+	}
+	if p := i.Paused; p != nil {
+		out.Paused = &PauseJSON{By: p.By, Because: p.Because, Since: p.Since.UTC(), Until: p.Until.UTC()}
 	}
 	out.HeldSince, out.HeldFor = since(i.HeldSince, i.At)
 	if i.Waiters >= 0 {

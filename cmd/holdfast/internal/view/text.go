@@ -134,6 +134,30 @@ func Waiter(w holdfast.Waiter) string {
 
 // State returns in a few words how it stands with what was inspected: who holds it, or how many are left.
 func State(i holdfast.Inspection) string {
+	paused, state := Paused(i), state(i)
+	switch {
+	case paused == "":
+		return state
+	case state == None:
+		return paused
+	}
+	return state + "; " + paused
+}
+
+// Paused returns who has paused a name, and why; "" if nobody has.
+func Paused(i holdfast.Inspection) string {
+	if i.Paused == nil {
+		return ""
+	}
+	text := fmt.Sprintf("paused by %s until %s", Text(i.Paused.By), i.Paused.Until.UTC().Format(time.RFC3339))
+	if i.Paused.Because != "" {
+		text += ": " + Text(i.Paused.Because)
+	}
+	return text
+}
+
+// state is State without a pause.
+func state(i holdfast.Inspection) string {
 	switch i.Kind {
 	case holdfast.KindPermits:
 		return fmt.Sprintf("%d of %d free", i.Value, i.Value+int64(i.Taken))

@@ -106,6 +106,7 @@ function lockRow(row) {
       "th",
       { scope: "row", role: "rowheader" },
       el("a.name", { href: hrefOf(row.id) }, row.name),
+      row.paused ? el("span.note", {}, row.paused) : null,
       row.seen ? el("span.muted.seen", {}, "not seen now; as of ", ago(row.seen)) : null,
     ),
     cell("Kind", el("span.chip", {}, kindOf(row.kind))),

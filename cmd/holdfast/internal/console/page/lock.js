@@ -68,7 +68,7 @@ export function lockView(query, title, session, retitle) {
         release.show(null);
       } else {
         if (message.row || how !== answer.how) {
-          setText(kind, kindOf(row.kind));
+          setText(kind, row.paused ? `${kindOf(row.kind)}, ${row.paused}` : kindOf(row.kind));
           for (const part of [holders, waiters]) part.show(row, answer.how === "old" ? answer.at : 0);
         }
         release.show(row, answer.how === "old");

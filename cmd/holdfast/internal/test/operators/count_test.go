@@ -126,6 +126,7 @@ var every = [][]string{
 	{"sem", "set", "x", "1"}, {"sem", "add", "x", "-1"}, {"sem", "drain", "x"}, {"sem", "show", "x"},
 	{"once", "show", "x", "y"}, {"once", "show", "x", "y", "--result"}, {"once", "forget", "x", "y"}, {"check"},
 	{"ls", "x"}, {"held", "x"}, {"wait", "x"}, {"wait", "x", "--try"},
+	{"pause", "x", "--for", "1m"}, {"resume", "x"},
 	{"tick", "show", "x", "2026-11-22T10:00:00Z"}, {"tick", "forget", "x", "2026-11-22T10:00:00Z"},
 }
 

@@ -1,0 +1,161 @@
+// Package pause keeps in Redis that a name is paused: who has paused it, why, and until when. Those who heed it read the key
+// in their own scripts, or ask here.
+package pause
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
+)
+
+//go:embed lua
+var folder embed.FS
+
+var lua = conn.Texts(folder)
+
+// The scripts of a pause. Each file opens with its contract.
+var (
+	beginScript  = conn.NewScript("pause/begin", lua("begin"))
+	finishScript = conn.NewScript("pause/finish", lua("finish"), conn.Always)
+	lookScript   = conn.NewScript("pause/look", lua("look"), conn.Always, conn.Mixed)
+)
+
+// Pause is one pause of a name. The zero Pause is none.
+type Pause struct {
+	id           string
+	By, Because  string
+	Since, Until time.Time // on the server's clock
+}
+
+// Parse returns the pause whose lines are kept in a key; the zero Pause if there is none.
+func Parse(text string) Pause {
+	lines := strings.SplitN(text, "\n", 6)
+	if text == "" || text[0] == '-' || len(lines) < 5 {
+		return Pause{}
+	}
+	since, _ := strconv.ParseInt(lines[1], 10, 64)
+	until, _ := strconv.ParseInt(lines[2], 10, 64)
+	return Pause{id: lines[0], By: lines[3], Because: lines[4], Since: time.UnixMicro(since), Until: time.UnixMilli(until)}
+}
+
+// Lasts reports whether there is a pause.
+func (p Pause) Lasts() bool { return p.id != "" }
+
+// Err returns an error that matches errs.Paused and says who, why and until when; nil if there is no pause.
+func (p Pause) Err() error {
+	if !p.Lasts() {
+		return nil
+	}
+	text := fmt.Sprintf("by %q until %s", p.By, p.Until.UTC().Format(time.RFC3339))
+	if p.Because != "" {
+		text += fmt.Sprintf(": %q", p.Because)
+	}
+	return fmt.Errorf("%w %s", errs.Paused, text)
+}
+
+// longest is how many bytes of who and of why are kept.
+const longest = 256
+
+// oneLine returns a text as one line, cut if it is too long.
+func oneLine(text string) string {
+	text = strings.ReplaceAll(text, "\n", " ")
+	return strings.ToValidUTF8(text[:min(len(text), longest)], "")
+}
+
+// undoLimit is how long a pause is taken back in the background, if Redis does not answer.
+const undoLimit = time.Minute
+
+// kept is how long the lines of a pause that has ended are kept: until no request of it can come.
+const kept = 2 * conn.MaxWindow
+
+// Begin pauses the name whose pause has that key.
+func Begin(ctx context.Context, e *engine.Engine, key string, p Pause) error {
+	if err := e.Begin(); err != nil {
+		return err
+	}
+	defer e.Done()
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
+	id := rand.Text() // no other pause has it
+	call := &conn.Call{Script: beginScript, Keys: []string{key},
+		Args: []any{id, p.Until.UnixMilli(), oneLine(p.By), oneLine(p.Because)}}
+	err := e.Conn.Run(ctx, call)
+	if notAfter, unheard := call.Outstanding(); unheard && err != nil {
+		e.Settle(notAfter, undoLimit, func(ctx context.Context) (*conn.Call, error) {
+			undo := finish(key, id, true)
+			return undo, e.Conn.Run(ctx, undo)
+		})
+	}
+	if err == nil && call.Status() != conn.Done {
+		err = fmt.Errorf("it would be over by Redis's clock: %w", errs.BadArgument)
+	}
+	return err
+}
+
+// End ends the pause with that key, if there is one.
+func End(ctx context.Context, e *engine.Engine, key string) error {
+	if err := e.Begin(); err != nil {
+		return err
+	}
+	defer e.Done()
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
+	for {
+		p, err := Look(ctx, e, key)
+		if err != nil || !p.Lasts() {
+			return err
+		}
+		call := finish(key, p.id, false)
+		if err := e.Conn.Run(ctx, call); err != nil {
+			return err
+		}
+	}
+}
+
+func finish(key, id string, undo bool) *conn.Call {
+	earlier := "0"
+	if undo {
+		earlier = "1"
+	}
+	return &conn.Call{Script: finishScript, Keys: []string{key}, Args: []any{id, kept.Milliseconds(), earlier}, Cleanup: undo}
+}
+
+// Look asks whether the name with that key of a pause is paused.
+func Look(ctx context.Context, e *engine.Engine, key string) (Pause, error) {
+	call := &conn.Call{Script: lookScript, Keys: []string{key}}
+	if err := e.Conn.Run(ctx, call); err != nil || call.Status() != conn.Done {
+		return Pause{}, err
+	}
+	return pauseIn(call), nil
+}
+
+// Wait waits until the name with that key of a pause is not paused, or ctx ends. It asks once in line.PollBound. If ctx ends
+// while it is paused, the error matches errs.Paused and ctx's.
+func Wait(ctx context.Context, e *engine.Engine, key string, p Pause) error {
+	for p.Lasts() {
+		paused := p.Err()
+		if err := engine.Sleep(ctx, line.PollBound); err != nil {
+			return fmt.Errorf("%w; %w", paused, err)
+		}
+		if e.Closing().Err() != nil {
+			return errs.Closed
+		}
+		var err error
+		if p, err = Look(ctx, e, key); err != nil {
+			if ctx.Err() != nil {
+				err = fmt.Errorf("%w; %w", paused, err)
+			}
+			return err
+		}
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -134,7 +135,7 @@ func (c *Client) Watch(ctx context.Context, pattern string, options ...WatchOpti
 		closing, cancel := c.untilClosed(ctx)
 		defer cancel()
 		defer l.close()
-		if l.watch(closing, yield) && ctx.Err() == nil {
+		if l.watch(closing, yield) && errors.Is(context.Cause(closing), ErrClosed) {
 			yield(Event{What: EventLooked, At: time.Now(), Now: l.sorted(), Err: errs.Wrap("watch", ErrClosed)})
 		}
 	}
@@ -163,8 +164,8 @@ func (l *looker) watch(ctx context.Context, yield func(Event) bool) bool {
 		began := time.Now()
 		events, err := l.look(ctx)
 		took := time.Since(began)
-		if ctx.Err() != nil {
-			break
+		if end, ends := ctx.Deadline(); ctx.Err() != nil || ends && !time.Now().Before(end) {
+			break // its end may be the reason of an error before it is noticed
 		}
 		for _, e := range events {
 			if !yield(e) {

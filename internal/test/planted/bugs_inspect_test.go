@@ -47,7 +47,7 @@ var inspectBugs = []bug{
 	{name: "a Watch does not notice that Redis is silent", by: ". TestWatch_AnOutage",
 		at: "internal/inspect WhileAnswering", old: "cancel(fmt.Errorf(\"%w: Redis has not answered for %v\", errs.Unavailable, patience))", new: "_ = fmt.Errorf; _ = errs.Unavailable"},
 	{name: "a Watch that is closed does not say why it ends", by: ". TestWatch_Ends",
-		at: ". Client.Watch", old: "l.watch(closing, yield) && ctx.Err() == nil", new: "l.watch(closing, yield) && ctx.Err() != nil"},
+		at: ". Client.Watch", old: "errors.Is(context.Cause(closing), ErrClosed)", new: "!errors.Is(context.Cause(closing), ErrClosed)"},
 	{name: "a broken token fails a try of a lock that is held", by: "rlock TestLockScript",
 		at: "rlock/lua/lock.lua", old: "token = redis.pcall('GET', KEYS[2])", new: "token = redis.call('GET', KEYS[2])"},
 }

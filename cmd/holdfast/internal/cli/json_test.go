@@ -23,6 +23,7 @@ var objects = []struct {
 	{"`inspect`: those of a name, and", inspectJSON{}},
 	{"a holder", view.HolderJSON{}},
 	{"a waiter", view.WaiterJSON{}},
+	{"a pause", view.PauseJSON{}},
 	{"a release by force", audit.Record{}},
 	{"an event: `watch`", eventJSON{}},
 	{"`acquire`, `extend`", held{}},
@@ -72,6 +73,8 @@ func field(f reflect.StructField) string {
 		what = "a holder"
 	case reflect.TypeFor[view.WaiterJSON]():
 		what = "a waiter"
+	case reflect.TypeFor[view.PauseJSON]():
+		what = "a pause"
 	case reflect.TypeFor[audit.Record]():
 		what, null = "a release by force", " or null"
 	}

@@ -33,6 +33,11 @@ func everywhere(t *testing.T, first *redistest.Proc, url string) {
 	on("latch", "down", "l").want(t, 0, "1\n")
 	on("sem", "set", "s", "2", "--counting").want(t, 0)
 	on("once", "show", "x", "y").want(t, 0, "not done")
+	on("pause", "n", "--for", "1m", "--because", "migration 7").want(t, 0)
+	on("inspect", "n").want(t, 0, "n: free", "paused by ", "migration 7")
+	on("ls").want(t, 0, "n     free", "migration 7")
+	on("resume", "n").want(t, 0)
+	on("inspect", "n").want(t, 0, "n: free\n")
 	d := on("check")
 	if d.want(t, 1, "void"); strings.Contains(d.out, "rights") {
 		t.Errorf("%s", d.out)

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
 	"github.com/holdfast-go/holdfast/semaphore"
+	"github.com/holdfast-go/holdfast/shards"
 	"github.com/holdfast-go/holdfast/slots"
 )
 
@@ -51,6 +52,8 @@ type (
 	Slots = slots.Slots
 	// Slot is one number of a Slots, as its holder has it: slots.Slot.
 	Slot = slots.Slot
+	// Shards divides work among processes: shards.Shards.
+	Shards = shards.Shards
 	// Latch is a countdown latch: latch.Latch.
 	Latch = latch.Latch
 	// Barrier lets a number of parties wait for each other: barrier.Barrier.

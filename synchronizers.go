@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
 	"github.com/holdfast-go/holdfast/semaphore"
+	"github.com/holdfast-go/holdfast/shards"
 	"github.com/holdfast-go/holdfast/slots"
 )
 
@@ -97,6 +98,16 @@ func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSem
 // empty; see docs/keyspace.md, and docs/slots.md for what happens when a holder dies.
 func (c *Client) Slots(name string, size int, options ...slots.Option) *Slots {
 	return slots.New(c.engine, name, c.mapped(name), size, c.config.defaults, options)
+}
+
+// Shards returns the shards of that name, as a member with these options: the numbers from 0 to size-1, which those
+// that Run share evenly, each with one owner at a time. Run does the work of the member's shards; Owner and Watch
+// say who has which. Shards does no I/O. Keep the returned value: two values are two members.
+//
+// All processes must give the same size, from 1 to shards.MaxShards. The name may be any bytes, but not empty; see
+// docs/keyspace.md, and docs/shards.md for what is promised.
+func (c *Client) Shards(name string, size int, options ...shards.Option) *Shards {
+	return shards.New(c.engine, name, c.mapped(name), size, c.common, options)
 }
 
 // Latch returns the countdown latch of that name, which is Redisson's RCountDownLatch. It is

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"holdfasttest", "fence"}, // beside what programs import: for their tests, and for what they write to
 	{"limiter/httplimit"},     // what programs import beside it
 	{"."},                     // the only package most programs import
-	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "quorum", "once", "barrier", "slots", "limiter"}, // primitives, unknown to each other
+	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "quorum", "once", "barrier", "slots", "limiter", "shards"}, // primitives, unknown to each other
 	{"lease"},             // the public vocabulary they share
 	{"internal/inspect"},  // what stands at a name, whichever of them made it
 	{"internal/pause"},    // that a name is paused

@@ -52,6 +52,12 @@ const (
 	LimitGiveBackRun = "limiter giveback"
 	LimitSetRun      = "limiter set"
 
+	ShardsJoinRun    = "shards join"
+	ShardsRenewRun   = "shards renew"
+	ShardsLeaveRun   = "shards leave"
+	ShardsBalanceRun = "shards balance"
+	ShardsLookRun    = "shards look"
+
 	PresentRun = "client present" // says who the Client is
 	AbsentRun  = "client absent"
 	WhoRun     = "inspect who"
@@ -112,6 +118,12 @@ var sources = []struct {
 	{LimitTakeRun, "limiter", "state rate take", 0},
 	{LimitGiveBackRun, "limiter", "state rate giveback", conn.Always},
 	{LimitSetRun, "limiter", "state rate set", 0},
+
+	{ShardsJoinRun, "shards", "failed token table join", 0},
+	{ShardsRenewRun, "shards", "failed table renew", 0},
+	{ShardsLeaveRun, "shards", "failed table leave", conn.Always},
+	{ShardsBalanceRun, "shards", "failed token table plan balance", 0},
+	{ShardsLookRun, "shards", "failed table look", conn.Always},
 
 	{PresentRun, "internal/engine", "present", 0},
 	{AbsentRun, "internal/engine", "absent", conn.Always},

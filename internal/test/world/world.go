@@ -24,7 +24,8 @@ const (
 	Channel   = "redisson_lock__channel:{myLock}"
 	AllTokens = "redisson_lock_token:"
 
-	SlotTokens = "holdfast_slots_token:" // of slots
+	SlotTokens  = "holdfast_slots_token:"  // of slots
+	ShardTokens = "holdfast_shards_token:" // of shards
 )
 
 // World is one Redis in a synctest bubble. Its server knows all scripts, so that
@@ -51,7 +52,7 @@ func Play(t *testing.T, scene func(t *testing.T, w *World)) {
 		for _, p := range w.Processes {
 			p.Close()
 		}
-		redistest.LeftBehind(t, w.RDB, AllTokens, SlotTokens)
+		redistest.LeftBehind(t, w.RDB, AllTokens, SlotTokens, ShardTokens)
 	})
 }
 

@@ -1,0 +1,105 @@
+-- Who is to have how many shards, and so which a member is to take and to give up. It runs after table.lua, in one
+-- script with it, and changes nothing but what the table knows of members that are gone.
+--
+-- The share of a member is that of its weight, rounded down; the shards that are left by that go one each to
+-- those that have them already, then to those that came last. So of those that have too many, each gives up as few as
+-- can be, and the others take as many. A member gives up first what it got last: after one has left and come
+-- again, as in a rolling deploy, that is what it had.
+
+-- read returns the members that are alive, as {id, weight, joined, has}, also by their ids; and the shards that are
+-- free, and those of one member, as {shard, token}.
+local function read(member)
+  local alive, entries = living(), redis.call('HGETALL', KEYS[2])
+  local members, by, given, size = {}, {}, {}, 0
+  for i = 1, #entries, 2 do
+    local field, value = entries[i], entries[i + 1]
+    if field == 'size' then
+      size = tonumber(value)
+    elseif alive[field] then
+      local joined, weight = string.match(value, '^(%d+) (%d+) ')
+      by[field] = {id = field, weight = tonumber(weight), joined = tonumber(joined), has = 0}
+      members[#members + 1] = by[field]
+    elseif string.find(field, ':', 1, true) then
+      redis.call('HDEL', KEYS[2], field)
+    elseif field ~= 'rev' then
+      given[tonumber(field)] = value
+    end
+  end
+  local free, has = {}, {}
+  for shard = 0, size - 1 do
+    local token, owner = string.match(given[shard] or '0 ', '^(%d+) (.*)$')
+    if by[owner] then
+      by[owner].has = by[owner].has + 1
+    else
+      free[#free + 1] = {shard, tonumber(token)}
+    end
+    if owner == member then
+      has[#has + 1] = {shard, tonumber(token)}
+    end
+  end
+  return members, by, size, free, has
+end
+
+-- share notes for each member how many shards it is to have.
+local function share(members, size)
+  local weights, left, rest = 0, size, {}
+  for _, m in ipairs(members) do
+    weights = weights + m.weight
+  end
+  for _, m in ipairs(members) do
+    m.share = math.floor(size * m.weight / weights)
+    left = left - m.share
+    if size * m.weight % weights > 0 then
+      rest[#rest + 1] = m
+    end
+  end
+  table.sort(rest, function(a, b)
+    if a.has - a.share ~= b.has - b.share then
+      return a.has - a.share > b.has - b.share
+    end
+    return a.joined > b.joined
+  end)
+  for i = 1, left do
+    rest[i].share = rest[i].share + 1
+  end
+end
+
+-- bounded returns how many of its shards a member is to give up, if most are on their way at a time.
+local function bounded(members, me, free, most)
+  local over = math.max(me.has - me.share, 0)
+  if most == 0 then
+    return over
+  end
+  local left = most - free
+  for _, m in ipairs(members) do
+    if m.joined < me.joined then
+      left = left - math.max(m.has - m.share, 0)
+    end
+  end
+  return math.min(over, math.max(left, 0))
+end
+
+-- newest is for sorting: what was given last comes first.
+local function newest(a, b)
+  if a[2] ~= b[2] then
+    return a[2] > b[2]
+  end
+  return a[1] < b[1]
+end
+
+-- planned returns what a member has, what it is to take, and what to give up, if most shards are on their way at a time.
+local function planned(member, most)
+  local members, by, size, free, has = read(member)
+  share(members, size)
+  local me, plan = by[member], {has = has, takes = {}, gives = {}}
+  table.sort(has, newest)
+  for i = 1, bounded(members, me, #free, most) do
+    plan.gives[i] = has[i][1]
+  end
+  table.sort(free, newest)
+  for i = 1, math.min(me.share - me.has, #free) do
+    plan.takes[i] = free[i][1]
+  end
+  return plan
+end
+

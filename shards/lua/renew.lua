@@ -1,0 +1,24 @@
+-- Renews the lease of a member, and with it all its shards. It never shortens it, and never makes one. It runs
+-- after failed.lua and table.lua, in one script with them.
+--
+-- KEYS[1] the members: see table.lua
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the member
+-- ARGV[3] the least time to live of the lease afterwards, in ms; 0: only look
+--
+-- Returns {1, time, time to live in ms}  it is a member
+--         {0, time}                      it is none, or its lease is over
+--         {-1, time}                     late: nothing was done
+
+local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[2]) or 0)
+if ends <= ms then
+  return {0, now}
+end
+if ARGV[3] ~= '0' then
+  -- PEXPIRE comes first: Redis allows it when memory is short, and after a first write it allows ZADD
+  -- too. It runs even if it changes nothing: a WAIT counts only what its connection has written.
+  ends = math.max(ends, ms + tonumber(ARGV[3]))
+  redis.call('PEXPIRE', KEYS[1], text(math.max(redis.call('PTTL', KEYS[1]), ends - ms)))
+  redis.call('ZADD', KEYS[1], 'XX', text(ends), ARGV[2])
+end
+return {1, now, ends - ms}

@@ -1,0 +1,109 @@
+// The options of shards: what a member says of itself, how much it takes, and how it holds that.
+
+package shards
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+)
+
+// The bounds of what the arguments take.
+const (
+	// MaxShards is the greatest number of shards that one name may have.
+	MaxShards = 4096
+	// MaxWeight is the greatest weight of a member.
+	MaxWeight = 1000
+	// MaxIdentity is how many bytes an identity may have.
+	MaxIdentity = 256
+	// MaxValue is how many bytes a value may have.
+	MaxValue = 4096
+)
+
+// Option configures a member. An Option given to Client.Shards applies to that one Shards.
+type Option func(*config)
+
+type config struct {
+	identity string
+	value    string
+	weight   int
+	moves    int // 0: any number
+	hold     hold.Settings
+}
+
+// Identity sets the name by which others see this member, in Owner and Watch: at most 256 bytes. It need not be
+// unique. The default is "<hostname>:<process id>". Everybody who may read from Redis can see it.
+func Identity(name string) Option { return func(c *config) { c.identity = name } }
+
+// Value sets what the member says to others, for example the address at which they reach it: at most 4096
+// bytes. The default is "".
+func Value(v string) Option { return func(c *config) { c.value = v } }
+
+// Weight sets how much the member takes: shares of the shards are as the weights, to within one shard. w is from 1 to
+// MaxWeight; the default is 1.
+func Weight(w int) Option { return func(c *config) { c.weight = w } }
+
+// Moves bounds how many shards may be on their way at a time, from being asked for to being taken: as long as there
+// are n, no more are asked for. It does not bound how many a member takes that are free, as those of one that has died. The
+// default is 0, no bound. All members should say the same.
+func Moves(n int) Option { return func(c *config) { c.moves = n } }
+
+// Lease sets how long a member has its shards after the last renewal. If its process dies, others take them
+// within d and a second. It is renewed every third of d. The default is the Client's, 30 s without WithDefaults; d
+// is at least holdfast.MinLease.
+func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
+
+// Grace makes the contexts of works end d before others can take the shards of a member whose lease is not
+// renewed, so that the works have time to stop: see lease.Grace. A shard that is asked for needs no Grace: nobody
+// takes it before its work has returned. The default is the Client's, 0 without WithDefaults.
+func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
+
+// Replicas makes a membership count only if n replicas of the master acknowledge it: see lease.Replicas. The
+// default is the Client's, 0 without WithDefaults.
+func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
+
+// newConfig applies the options to the defaults. A membership is always renewed: of the Client's defaults only the
+// length, the grace and the replicas count.
+func newConfig(defaults hold.Settings, options []Option) config {
+	c := config{weight: 1, hold: hold.Defaults()}
+	c.hold.Length, c.hold.Grace, c.hold.Replicas = defaults.Length, defaults.Grace, defaults.Replicas
+	c.hold.TokenLife = defaults.TokenLife
+	for _, o := range options {
+		if o != nil {
+			o(&c)
+		}
+	}
+	if c.identity == "" {
+		host, _ := os.Hostname()
+		c.identity = host + ":" + strconv.Itoa(os.Getpid())
+		c.identity = c.identity[max(0, len(c.identity)-MaxIdentity):]
+	}
+	return c
+}
+
+// check returns what is wrong with the arguments, or nil.
+func (c *config) check(size int) error {
+	switch {
+	case size < 1 || size > MaxShards:
+		return fmt.Errorf("%d shards, want 1 to %d: %w", size, MaxShards, errs.BadArgument)
+	case c.weight < 1 || c.weight > MaxWeight:
+		return fmt.Errorf("a weight of %d, want 1 to %d: %w", c.weight, MaxWeight, errs.BadArgument)
+	case c.moves < 0:
+		return fmt.Errorf("%d moves at a time: %w", c.moves, errs.BadArgument)
+	case len(c.identity) > MaxIdentity:
+		return fmt.Errorf("an identity of %d bytes, at most %d: %w", len(c.identity), MaxIdentity, errs.BadArgument)
+	case len(c.value) > MaxValue:
+		return fmt.Errorf("a value of %d bytes, at most %d: %w", len(c.value), MaxValue, errs.BadArgument)
+	default:
+		return c.hold.Check()
+	}
+}
+
+// said is what the member says of itself in Redis: see table.lua.
+func (c *config) said() string {
+	return fmt.Sprintf("%d %d %s%s", c.weight, len(c.identity), c.identity, c.value)
+}

@@ -1,0 +1,215 @@
+// These tests show who works on which shard, and when, on virtual time.
+
+package shards_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/shards"
+)
+
+func TestRun_MembersShareEvenlyAndMoveAsFewAsCanBe(t *testing.T) {
+	play(t, 64, func(t *testing.T, s *stage) {
+		a := s.join("a", nil)
+		s.want("[64]", a)
+		b := s.join("b", nil)
+		s.rest()
+		s.want("[32 32]", a, b)
+		if all, most := s.moved(); all != 32 || most != 1 {
+			t.Errorf("%d moves, at most %d of one shard, want 32 and 1", all, most)
+		}
+		c := s.join("c", nil)
+		s.rest()
+		s.want("[21 22 21]", a, b, c)
+		if all, most := s.moved(); all != 21 || most != 1 {
+			t.Errorf("%d moves, at most %d of one shard, want 21 and 1", all, most)
+		}
+		b.retire()
+		s.rest()
+		s.want("[32 0 32]", a, b, c)
+		if all, most := s.moved(); all != 22 || most != 1 {
+			t.Errorf("%d moves, at most %d of one shard, want 22 and 1", all, most)
+		}
+		s.At(5 * time.Minute)
+		s.want("[32 0 32]", a, b, c)
+		if all, _ := s.moved(); all != 0 {
+			t.Errorf("%d moves though nobody came or left", all)
+		}
+		a.retire()
+		c.retire()
+		if s.Mini.Exists(membersKey) || s.Mini.Exists(tableKey) {
+			t.Error("something is left when there is no member")
+		}
+	})
+}
+
+// The member that has a shard is asked: its work's context ends, and only once the work has returned does another begin.
+func TestRun_AShardIsGivenUpWhenItsWorkHasReturned(t *testing.T) {
+	play(t, 2, func(t *testing.T, s *stage) {
+		a := s.joinOf(s.Process(), "a", 40*time.Second, nil)
+		b := s.join("b", nil)
+		s.At(30 * time.Second)
+		s.want("[2 0]", a, b)
+		resigned := 0
+		for n := range 2 {
+			if ctx := a.context(n); ctx.Err() != nil {
+				resigned++
+				world.WantEnd(t, ctx, holdfast.ErrResigned)
+			}
+		}
+		if resigned != 1 {
+			t.Fatalf("%d contexts have ended, want 1", resigned)
+		}
+		s.At(45 * time.Second)
+		s.want("[1 1]", a, b)
+		a.retire()
+		b.retire()
+	})
+}
+
+func TestRun_TheShardsOfADeadMemberGoOnElsewhere(t *testing.T) {
+	play(t, 10, func(t *testing.T, s *stage) {
+		lease := shards.Lease(10 * time.Second)
+		a, b, c := s.join("a", nil, lease), s.join("b", nil, lease), s.join("c", nil, lease)
+		s.rest()
+		s.At(time.Minute)
+		s.moved()
+		ctx := a.context(a.some())
+		died := s.Now()
+		a.kill()
+		// Its works end before others begin: the stage fails otherwise.
+		for s.Now() < died+11*time.Second && len(b.has)+len(c.has) < 10 {
+			s.At(s.Now() + 100*time.Millisecond)
+		}
+		world.WantEnd(t, ctx, holdfast.ErrLost)
+		s.want("[0 5 5]", a, b, c)
+		if all, most := s.moved(); all > 4 || most != 1 {
+			t.Errorf("%d moves, at most %d of one shard", all, most)
+		}
+		// It comes back as a new member.
+		a.p.Unplug(false)
+		s.At(s.Now() + 5*settled)
+		s.want("[3 3 4]", a, b, c)
+		a.retire()
+		b.retire()
+		c.retire()
+	})
+}
+
+func TestRun_WorkThatReturnsBeginsAgainLater(t *testing.T) {
+	play(t, 2, func(t *testing.T, s *stage) {
+		var times []time.Duration
+		a := s.join("a", func(ctx context.Context, shard *shards.Shard) error {
+			if shard.Number() == 1 {
+				<-ctx.Done()
+				return nil
+			}
+			s.mu.Lock()
+			times = append(times, s.Now())
+			s.mu.Unlock()
+			return errors.New("it fails")
+		})
+		s.At(10 * time.Second)
+		a.retire()
+		if len(times) != 4 || s.begun[1] != 1 {
+			t.Errorf("the work began at %v, and that of another shard %d times; want 4 times and once", times, s.begun[1])
+		}
+	})
+}
+
+func TestRun_ReturnsWithItsContextOrWithTheClient(t *testing.T) {
+	play(t, 4, func(t *testing.T, s *stage) {
+		a, b := s.join("a", nil), s.join("b", nil)
+		s.rest()
+		if err := a.Run(t.Context(), func(context.Context, *shards.Shard) error { return nil }); !errors.Is(err, holdfast.ErrBadArgument) {
+			t.Errorf("a second Run: %v", err)
+		}
+		go a.p.Shutdown(t.Context())
+		<-a.done
+		world.WantErr(t, a.err, holdfast.ErrClosed)
+		s.rest()
+		s.want("[0 4]", a, b)
+		b.p.Close()
+		<-b.done
+		world.WantErr(t, b.err, holdfast.ErrClosed)
+		if !s.Mini.Exists(membersKey) {
+			t.Error("Close gave the shards up, though works might still have gone on")
+		}
+		s.At(s.Now() + 3*time.Minute)
+	})
+}
+
+// A process stands still for longer than its lease; another takes its shards. When it goes on, its works have
+// lost them, and it comes back as a new member.
+func TestRun_RedisForgets(t *testing.T) {
+	play(t, 8, func(t *testing.T, s *stage) {
+		a, b := s.join("a", nil), s.join("b", nil)
+		s.rest()
+		s.forced = true
+		s.Mini.FlushAll()
+		s.At(s.Now() + 2*settled)
+		s.forced = false
+		s.want("[4 4]", a, b)
+		for n := range 8 {
+			if s.begun[n] < 2 {
+				t.Errorf("the work on shard %d went on though Redis knew of no member", n)
+			}
+		}
+		a.retire()
+		b.retire()
+	})
+}
+
+// Whichever reply is lost, the members agree in the end on who has what.
+func TestRun_LostReplies(t *testing.T) {
+	for _, script := range []string{world.ShardsJoinRun, world.ShardsBalanceRun, world.ShardsLeaveRun} {
+		for n := 1; n <= 4; n++ {
+			play(t, 6, func(t *testing.T, s *stage) {
+				p, q := s.Process(), s.Process()
+				for _, lossy := range []*world.Process{p, q} {
+					lossy.On(script, n, redistest.CloseAfterExec)
+				}
+				a := s.joinOf(p, "a", 0, nil)
+				b := s.joinOf(q, "b", 0, nil)
+				s.At(20 * time.Second)
+				s.want("[3 3]", a, b)
+				b.retire()
+				s.rest()
+				s.want("[6]", a)
+				a.retire()
+			})
+		}
+	}
+}
+
+func TestRun_AtMostTwoRequestsASecond(t *testing.T) {
+	play(t, 30, func(t *testing.T, s *stage) {
+		a := s.join("a", nil)
+		for i := range 6 {
+			m := s.joinOf(s.Process(), string(rune('b'+i)), 0, nil)
+			s.At(s.Now() + 700*time.Millisecond)
+			m.retire()
+		}
+		s.rest()
+		times := a.p.Times(world.ShardsBalanceRun)
+		for i := 2; i < len(times); i++ {
+			if times[i]-times[i-2] < time.Second {
+				t.Errorf("requests at %v, %v and %v", times[i-2], times[i-1], times[i])
+			}
+		}
+		a.p.Forget()
+		s.At(s.Now() + 100*time.Second)
+		if n := len(a.p.Times("")); n > 100 {
+			t.Errorf("%d requests in 100 s though nothing changed", n)
+		}
+		a.retire()
+		synctest.Wait()
+	})
+}

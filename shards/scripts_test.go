@@ -1,0 +1,360 @@
+// These tests run each script on its own, and check what it answers and what it leaves. Each step runs
+// twice, as if its reply were lost. A script may run late or without memory, or may fail midway.
+
+package shards
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// asker runs scripts as a server sees them, one sending at a time. The keys are m, d and t.
+type asker struct {
+	t   testing.TB
+	rdb *redis.Client
+}
+
+func newAsker(t testing.TB, rdb *redis.Client) *asker {
+	rdb.FlushAll(t.Context())
+	return &asker{t, rdb}
+}
+
+const length = 30_000
+
+// ask runs a command, and returns its reply without the server's clock, tokens and revs, times to live in seconds. The
+// commands are
+//
+//	join <member> [of=4] [weight=1], renew <member> <ms>, leave <member>, look <shard>
+//	balance <member> [moves=0] [<shard> it gives up, with the token that it has]
+//
+// What a balance says is "<members> has <shards> gives <shards>". Members are written a for "a:1".
+func (a *asker) ask(left time.Duration, command string) string {
+	a.t.Helper()
+	reply, err := a.eval(left, command)
+	if err != nil {
+		for _, code := range []string{"WRONGTYPE", "OOM", "injected"} {
+			if strings.Contains(err.Error(), code) {
+				return code
+			}
+		}
+		return err.Error()
+	}
+	number := func(i int) int { n, _ := reply[i].(int64); return int(n) }
+	words := []string{fmt.Sprint(reply[0])}
+	switch name := strings.Fields(command)[0]; {
+	case len(reply) < 3:
+	case name == "join" && number(0) == 1:
+		words = append(words, strconv.Itoa((number(2)+999)/1000)+"s")
+	case name == "balance":
+		n := number(5)
+		words = append(words, strconv.Itoa(number(4)), "has")
+		for i := range n {
+			words = append(words, fmt.Sprint(number(6+2*i)))
+		}
+		slices.Sort(words[3:])
+		words = append(words, "gives")
+		for _, v := range reply[6+2*max(n, 0):] {
+			words = append(words, fmt.Sprint(v))
+		}
+	case name == "look":
+		l := number(6)
+		words = append(words, fmt.Sprint(number(3)))
+		for i := 7 + 2*l; i+2 < len(reply); i += 3 {
+			identity, _ := saidIn(fmt.Sprint(reply[7+2*(number(i+2)-1)]))
+			words = append(words, fmt.Sprintf("%d=%s", number(i), identity))
+		}
+		slices.Sort(words[2:])
+	case name == "renew":
+		words = append(words, strconv.Itoa((number(2)+999)/1000)+"s")
+	default:
+		for _, v := range reply[2:] {
+			words = append(words, fmt.Sprint(v))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (a *asker) eval(left time.Duration, command string) ([]any, error) {
+	a.t.Helper()
+	ctx := context.Background()
+	now, err := a.rdb.Time(ctx).Result()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	script, keys, args := a.parts(command)
+	args = append([]any{now.UnixMicro() + left.Microseconds()}, args...)
+	return a.rdb.Eval(ctx, script.Source(), keys, args...).Slice()
+}
+
+// parts returns the script, the keys and the arguments of a command.
+func (a *asker) parts(command string) (*conn.Script, []string, []any) {
+	w := strings.Fields(command)
+	option := func(name string, value int) int {
+		for _, word := range w {
+			if text, ok := strings.CutPrefix(word, name+"="); ok {
+				value, _ = strconv.Atoi(text)
+			}
+		}
+		return value
+	}
+	member := w[1] + ":1"
+	switch w[0] {
+	case "join":
+		c := config{identity: w[1], value: "at " + w[1], weight: option("weight", 1)}
+		return joinScript, []string{"m", "d", "t"}, []any{member, length, option("of", 4), 3_600_000, c.said(), 4 * length, "PUBLISH", "c"}
+	case "renew":
+		return renewScript, []string{"m"}, []any{member, w[2]}
+	case "leave":
+		return leaveScript, []string{"m", "d"}, []any{member, "PUBLISH", "c"}
+	case "balance":
+		args := []any{member, 0, 0, option("moves", 0), 3_600_000, 4 * length, "PUBLISH", "c"}
+		for _, shard := range w[2:] {
+			if _, err := strconv.Atoi(shard); err == nil {
+				token, _, _ := strings.Cut(a.rdb.HGet(context.Background(), "d", shard).Val(), " ")
+				args = append(args, shard, token)
+			}
+		}
+		return balanceScript, []string{"m", "d", "t"}, args
+	default:
+		return lookScript, []string{"m", "d"}, []any{w[1], 0, 0}
+	}
+}
+
+// state returns the members, ! if the lease is over, and what the table says that they have.
+func (a *asker) state() string {
+	ctx := context.Background()
+	for _, key := range []string{"m", "d", "t"} {
+		if a.rdb.PTTL(ctx, key).Val() == -1 {
+			a.t.Errorf("%s has no expiry", key)
+		}
+	}
+	now := a.rdb.Time(ctx).Val().UnixMilli()
+	var words []string
+	table := a.rdb.HGetAll(ctx, "d").Val()
+	for _, z := range a.rdb.ZRangeWithScores(ctx, "m", 0, -1).Val() {
+		member := z.Member.(string)
+		word := strings.TrimSuffix(member, ":1")
+		if int64(z.Score) <= now {
+			word += "!"
+		}
+		var has []string
+		for shard, value := range table {
+			if _, owner, _ := strings.Cut(value, " "); owner == member && !strings.Contains(shard, ":") {
+				has = append(has, shard)
+			}
+		}
+		slices.Sort(has)
+		words = append(words, word+"="+strings.Join(has, ","))
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// set changes the state: "dead a" ends the lease of a.
+func (a *asker) set(command string) bool {
+	w := strings.Fields(command)
+	if w[0] != "dead" {
+		return false
+	}
+	a.rdb.ZAddXX(context.Background(), "m", redis.Z{Score: 1, Member: w[1] + ":1"})
+	return true
+}
+
+// step is a command with its reply, what a second sending is answered, and the state after each.
+type step struct{ command, reply, again, state string }
+
+func (a *asker) play(steps []step) {
+	a.t.Helper()
+	for i, s := range steps {
+		if a.set(s.command) {
+			continue
+		}
+		for n, want := range []string{s.reply, s.again} {
+			if got := a.ask(time.Minute, s.command); got != want {
+				a.t.Errorf("step %d, %s, sending %d: %q, want %q", i, s.command, n+1, got, want)
+			}
+			if got := a.state(); got != s.state {
+				a.t.Errorf("step %d, %s, sending %d leaves %q, want %q", i, s.command, n+1, got, s.state)
+			}
+		}
+	}
+}
+
+func TestScripts(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) { testScripts(t, redistest.Mini(t).Client()) })
+	t.Run("real", func(t *testing.T) { testScripts(t, redistest.Server(t).Client(t)) })
+}
+
+func testScripts(t *testing.T, rdb *redis.Client) {
+	for name, steps := range map[string][]step{
+		"nothing there": {
+			{"renew a 30000", "0", "0", ""},
+			{"leave a", "0", "0", ""},
+			{"balance a", "0", "0", ""},
+			{"look -1", "1 0", "1 0", ""},
+		},
+		"one comes, and leaves": {
+			{"join a", "1 30s", "1 30s", "a="},
+			{"look -1", "1 1", "1 1", "a="},
+			{"balance a", "1 1 has 0 1 2 3 gives", "1 1 has 0 1 2 3 gives", "a=0,1,2,3"},
+			{"renew a 60000", "1 60s", "1 60s", "a=0,1,2,3"},
+			{"renew a 0", "1 60s", "1 60s", "a=0,1,2,3"},
+			{"look -1", "1 1 0=a 1=a 2=a 3=a", "1 1 0=a 1=a 2=a 3=a", "a=0,1,2,3"},
+			{"look 2", "1 1 2=a", "1 1 2=a", "a=0,1,2,3"},
+			{"leave a", "1", "0", ""},
+			{"look 2", "1 0", "1 0", ""},
+		},
+		"what one has too many of it is asked for": {
+			{"join a", "1 30s", "1 30s", "a="},
+			{"balance a", "1 1 has 0 1 2 3 gives", "1 1 has 0 1 2 3 gives", "a=0,1,2,3"},
+			{"join b", "1 30s", "1 30s", "a=0,1,2,3 b="},
+			{"balance b", "1 2 has gives", "1 2 has gives", "a=0,1,2,3 b="},
+			{"balance a", "1 2 has 0 1 2 3 gives 0 1", "1 2 has 0 1 2 3 gives 0 1", "a=0,1,2,3 b="},
+			{"balance a moves=1", "1 2 has 0 1 2 3 gives 0", "1 2 has 0 1 2 3 gives 0", "a=0,1,2,3 b="},
+			{"balance a 1", "1 2 has 0 2 3 gives 0", "1 2 has 0 2 3 gives 0", "a=0,2,3 b="},
+			{"balance a moves=1", "1 2 has 0 2 3 gives", "1 2 has 0 2 3 gives", "a=0,2,3 b="},
+			{"balance b", "1 2 has 1 gives", "1 2 has 1 gives", "a=0,2,3 b=1"},
+			{"balance a 1", "1 2 has 0 2 3 gives 0", "1 2 has 0 2 3 gives 0", "a=0,2,3 b=1"}, // it is another's
+			{"balance a 0", "1 2 has 2 3 gives", "1 2 has 2 3 gives", "a=2,3 b=1"},
+			{"balance a", "1 2 has 2 3 gives", "1 2 has 2 3 gives", "a=2,3 b=1"}, // it does not take what is another's share
+			{"balance b", "1 2 has 0 1 gives", "1 2 has 0 1 gives", "a=2,3 b=0,1"},
+		},
+		"the newest first": {
+			{"join a of=6", "1 30s", "1 30s", "a="},
+			{"join b of=6", "1 30s", "1 30s", "a= b="},
+			{"balance a", "1 2 has 0 1 2 gives", "1 2 has 0 1 2 gives", "a=0,1,2 b="},
+			{"balance b", "1 2 has 3 4 5 gives", "1 2 has 3 4 5 gives", "a=0,1,2 b=3,4,5"},
+			{"leave a", "1", "0", "b=3,4,5"},
+			{"balance b", "1 1 has 0 1 2 3 4 5 gives", "1 1 has 0 1 2 3 4 5 gives", "b=0,1,2,3,4,5"},
+			{"join c of=6", "1 30s", "1 30s", "b=0,1,2,3,4,5 c="},
+			{"balance b", "1 2 has 0 1 2 3 4 5 gives 0 1 2", "1 2 has 0 1 2 3 4 5 gives 0 1 2", "b=0,1,2,3,4,5 c="},
+		},
+		"one dies": {
+			{"join a", "1 30s", "1 30s", "a="},
+			{"join b", "1 30s", "1 30s", "a= b="},
+			{"balance a", "1 2 has 0 1 gives", "1 2 has 0 1 gives", "a=0,1 b="},
+			{"balance b", "1 2 has 2 3 gives", "1 2 has 2 3 gives", "a=0,1 b=2,3"},
+			{"dead a", "", "", ""},
+			{"renew a 30000", "0", "0", "a!=0,1 b=2,3"},
+			{"look -1", "1 1 2=b 3=b", "1 1 2=b 3=b", "a!=0,1 b=2,3"},
+			{"balance a", "0", "0", "a!=0,1 b=2,3"},
+			{"balance b", "1 1 has 0 1 2 3 gives", "1 1 has 0 1 2 3 gives", "b=0,1,2,3"},
+			{"leave a", "0", "0", "b=0,1,2,3"},
+		},
+		"weights": {
+			{"join a of=9 weight=2", "1 30s", "1 30s", "a="},
+			{"join b of=9", "1 30s", "1 30s", "a= b="},
+			{"balance a", "1 2 has 0 1 2 3 4 5 gives", "1 2 has 0 1 2 3 4 5 gives", "a=0,1,2,3,4,5 b="},
+			{"balance b", "1 2 has 6 7 8 gives", "1 2 has 6 7 8 gives", "a=0,1,2,3,4,5 b=6,7,8"},
+		},
+		"more members than shards": {
+			{"join a of=1", "1 30s", "1 30s", "a="},
+			{"balance a", "1 1 has 0 gives", "1 1 has 0 gives", "a=0"},
+			{"join b of=1", "1 30s", "1 30s", "a=0 b="},
+			{"balance b", "1 2 has gives", "1 2 has gives", "a=0 b="},
+			{"balance a", "1 2 has 0 gives", "1 2 has 0 gives", "a=0 b="},
+		},
+		"another size": {
+			{"join a", "1 30s", "1 30s", "a="},
+			{"join b of=5", "0 0 4", "0 0 4", "a="},
+			{"dead a", "", "", ""},
+			{"join b of=5", "1 30s", "1 30s", "a!= b="},
+			{"balance b", "1 1 has 0 1 2 3 4 gives", "1 1 has 0 1 2 3 4 gives", "b=0,1,2,3,4"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { newAsker(t, rdb).play(steps) })
+	}
+}
+
+// A key of another type is left as it is. What comes late does nothing.
+func TestScriptsThatChangeNothing(t *testing.T) {
+	rdb := redistest.Mini(t).Client()
+	a := newAsker(t, rdb)
+	rdb.Set(t.Context(), "m", "x", 0)
+	for _, command := range []string{"renew a 1", "leave a", "balance a", "look -1"} {
+		if got := a.ask(time.Minute, command); got != "WRONGTYPE" {
+			t.Errorf("foreign, %s: %q", command, got)
+		}
+	}
+	a = newAsker(t, rdb)
+	a.ask(time.Minute, "join a")
+	for _, command := range []string{"join b", "balance a", "renew a 60000"} {
+		if got, left := a.ask(-time.Millisecond, command), a.state(); got != "-1" || left != "a=" {
+			t.Errorf("%s, late: %q, leaves %q", command, got, left)
+		}
+	}
+}
+
+// When memory is short nobody joins. Members keep their shards, and may give them up or leave.
+func TestOutOfMemory(t *testing.T) {
+	rdb := redistest.Server(t).Client(t)
+	a := newAsker(t, rdb)
+	for _, command := range []string{"join a", "balance a", "join b"} {
+		a.ask(time.Minute, command)
+	}
+	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	a.play([]step{
+		{"join c", "OOM", "OOM", "a=0,1,2,3 b="},
+		{"renew a 60000", "1 60s", "1 60s", "a=0,1,2,3 b="},
+		{"balance a 0", "1 2 has 1 2 3 gives 1", "1 2 has 1 2 3 gives 1", "a=1,2,3 b="},
+		{"leave a", "1", "0", "b="},
+	})
+}
+
+// Whichever command of a script fails, nothing is left without an expiry, and the same request, sent once
+// more, ends as if none had failed.
+func TestFailingMidway(t *testing.T) {
+	m := redistest.Mini(t)
+	a := newAsker(t, m.Client())
+	for _, tc := range []struct {
+		before  []string
+		command string
+	}{
+		{nil, "join a"},
+		{[]string{"join a"}, "join b"},
+		{[]string{"join a", "dead a"}, "join b of=5"},
+		{[]string{"join a"}, "renew a 60000"},
+		{[]string{"join a"}, "balance a"},
+		{[]string{"join a", "balance a", "join b"}, "balance a 0 1"},
+		{[]string{"join a", "balance a", "join b", "dead a"}, "balance b"},
+		{[]string{"join a", "balance a", "join b"}, "leave a"},
+		{[]string{"join a", "balance a"}, "leave a"},
+	} {
+		given := func() {
+			*a = *newAsker(t, a.rdb)
+			for _, c := range tc.before {
+				if !a.set(c) {
+					a.ask(time.Minute, c)
+				}
+			}
+		}
+		given()
+		reply, again := a.ask(time.Minute, tc.command), ""
+		state := a.state()
+		again = a.ask(time.Minute, tc.command)
+		for k, fired := 1, true; fired; k++ {
+			given()
+			disarm := m.FailInside(k)
+			_, err := a.eval(time.Minute, tc.command)
+			fired = disarm()
+			a.state() // it fails if an expiry is missing
+			got := a.ask(time.Minute, tc.command)
+			if left := a.state(); !slices.Contains([]string{reply, again}, got) || left != state {
+				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",
+					tc.before, tc.command, k, err, got, left, reply, state)
+			}
+		}
+	}
+}

@@ -52,10 +52,11 @@ local function share(members, size)
     if size * m.weight % weights > 0 then
       rest[#rest + 1] = m
     end
+    m.over = m.has > m.share -- and not by how many: that changes while others still give up
   end
   table.sort(rest, function(a, b)
-    if a.has - a.share ~= b.has - b.share then
-      return a.has - a.share > b.has - b.share
+    if a.over ~= b.over then
+      return a.over
     end
     return a.joined > b.joined
   end)

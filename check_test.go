@@ -333,11 +333,11 @@ func TestCheckRightsOfEachKind(t *testing.T) {
 	every = append(slices.DeleteFunc(every, func(rule string) bool { return rule[0] == '~' }), "+info")
 	for kind, row := range map[string]string{
 		"mutex": "Mutex", "rwlock": "RWMutex", "semaphore": "Semaphore", "permits": "PermitSemaphore",
-		"latch": "Latch", "barrier": "Barrier", "limiter": "Limiter", "leader": "Leader", "once": "Once", "quorum": "Quorum",
+		"latch": "Latch", "barrier": "Barrier", "limiter": "Limiter", "shards": "Shards", "leader": "Leader", "once": "Once", "quorum": "Quorum",
 	} {
 		rules := append([]string{"~orders:*"}, of[row]...)
-		if kind == "once" || kind == "barrier" || kind == "limiter" {
-			rules = rules[1:] // nothing of a Once, a Barrier or a Limiter stands at its name
+		if kind == "once" || kind == "barrier" || kind == "limiter" || kind == "shards" {
+			rules = rules[1:] // nothing of a Once, a Barrier, a Limiter or a Shards stands at its name
 		}
 		without := func(spared string) map[string]int {
 			left := slices.DeleteFunc(slices.Concat(every, rules), func(rule string) bool { return rule == spared })

@@ -24,6 +24,7 @@
 //   - [Client.RWMutex]: readers together, or one writer.
 //   - [Client.PermitSemaphore]: n at a time, leased. [Client.Semaphore]: counted only.
 //   - [Client.Latch]: wait until n things are done. [Client.Barrier]: n parties go on together.
+//   - [Client.Shards]: work divided among processes, each part with one owner.
 //   - [Client.Limiter]: no more than n in a time.
 //   - [Client.Leader]: one leads among processes, and the next takes over.
 //   - [Client.Once]: the work of a key is done once, and everyone gets its result. [Client.Tick]: one winner

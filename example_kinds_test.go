@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/shards"
 	"github.com/holdfast-go/holdfast/slots"
 )
 
@@ -155,6 +156,23 @@ func ExampleClient_Limiter() {
 	}
 	fmt.Println("three calls")
 	// Output: three calls
+}
+
+// The shards of a topic are divided among the processes that consume it.
+func ExampleClient_Shards() {
+	client, _, done := clienttest.Embedded()
+	defer done()
+	ctx, cancel := context.WithCancel(context.Background())
+
+	err := client.Shards("orders", 64).Run(ctx, func(ctx context.Context, s *shards.Shard) error {
+		if s.Number() == 63 {
+			cancel() // of a program, when it shuts down
+		}
+		<-ctx.Done() // consume(ctx, s.Number(), s.Token())
+		return nil
+	})
+	fmt.Println(errors.Is(err, context.Canceled))
+	// Output: true
 }
 
 // An order is charged once, however often its request comes.

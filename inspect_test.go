@@ -30,6 +30,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/shards"
 )
 
 // onlook runs scene with a Client of an embedded server, on virtual time.
@@ -609,6 +610,29 @@ func TestInspectBarrier(t *testing.T) {
 		if all := allOf(t, c, ""); len(all) != 0 {
 			t.Errorf("what is over: %v", all)
 		}
+	})
+}
+
+func TestInspectShards(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		done := make(chan struct{})
+		work := func(ctx context.Context, _ *shards.Shard) error { <-ctx.Done(); return nil }
+		go func() { _ = c.Shards("parts", 5).Run(ctx, work); done <- struct{}{} }()
+		go func() { _ = c.Shards("parts", 5).Run(ctx, work); done <- struct{}{} }()
+		time.Sleep(10 * time.Second)
+		i := inspected(t, c, "parts")
+		if wantKind(t, i, holdfast.KindShards, 2); i.Value != 0 || i.All != 5 || i.Taken != 5 || i.Holders[0].Count+i.Holders[1].Count != 5 {
+			t.Errorf("%v", i)
+		}
+		if all := allOf(t, c, "p*"); len(all) != 1 || all["parts"].All != 5 {
+			t.Errorf("%v", all)
+		}
+		stop()
+		<-done
+		<-done
+		wantKind(t, inspected(t, c, "parts"), holdfast.KindFree, 0)
 	})
 }
 

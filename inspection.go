@@ -32,6 +32,8 @@ const (
 	KindBarrier Kind = "barrier"
 	// KindSlots: numbered slots, some of which are taken.
 	KindSlots Kind = "slots"
+	// KindShards: shards, some members of which are alive.
+	KindShards Kind = "shards"
 	// KindLimiter: a limit of which something was taken, and that is not full yet. That of a key is at the name
 	// "<name>:<key>", with "%" and ":" in the key as in that of a Once.
 	KindLimiter Kind = "limiter"
@@ -63,7 +65,7 @@ type Inspection struct {
 	At time.Time
 
 	// Holders are the holders of a mutex or a read/write lock, the leader of a KindLeader, who does the
-	// work of a KindOnce, the holders of the numbers of a KindSlots in their order, or the taken permits of
+	// work of a KindOnce, the holders of the numbers of a KindSlots in their order, the members of a KindShards, or the taken permits of
 	// a KindPermits: one element for each permit, without its owner, because Redis does not know whose
 	// permit it is. Readers and permits whose lease is over are left out. Redis does not know the holders of
 	// a latch or of a semaphore without leases.
@@ -90,10 +92,10 @@ type Inspection struct {
 	Queue []Waiter
 
 	// Value is the number of a KindCount, the count of a latch, how many permits of a KindSemaphore or a
-	// KindPermits or numbers of a KindSlots are free, how many units of a KindLimiter can be taken at once
+	// KindPermits or numbers of a KindSlots are free, how many shards of a KindShards nobody has, how many units of a KindLimiter can be taken at once
 	// (below 0: so many are being waited for), or how many parties of a barrier have come.
 	Value int64
-	// All is how many permits a KindSemaphore or numbers a KindSlots has in all, the burst of a KindLimiter,
+	// All is how many permits a KindSemaphore numbers a KindSlots or shards a KindShards has in all, the burst of a KindLimiter,
 	// or how many parties a barrier needs; 0 if that is not known.
 	All int64
 	// State is, of a KindOnce: "working"; "done", and its result is kept; or "failed", and its error is kept.
@@ -102,7 +104,8 @@ type Inspection struct {
 	State string
 	// Paused is the pause of the name, or nil: see Client.Pause. A name of any kind may be paused, a free one too.
 	Paused *Pause
-	// Taken is how many permits of a KindPermits, or numbers of a KindSlots, are taken or in quarantine.
+	// Taken is how many permits of a KindPermits, or numbers of a KindSlots, are taken or in quarantine; or how
+	// many shards of a KindShards somebody has.
 	Taken int
 }
 
@@ -119,7 +122,7 @@ type Holder struct {
 	// Permit is the id of a permit, as PermitSemaphore.IDs has it; it is empty for a lock.
 	// Anyone with the id can release the permit, so Permit is left out of JSON, and of logs.
 	Permit string `json:"-"`
-	// Count is the number of leases on the hold.
+	// Count is the number of leases on the hold; of a member of a KindShards, how many shards it has.
 	Count int
 	// Write is true if the holder has the write side of a read/write lock.
 	Write bool
@@ -201,7 +204,7 @@ func (i Inspection) counts() string {
 	switch i.Kind {
 	case KindCount, KindLatch:
 		return fmt.Sprintf(" %d", i.Value)
-	case KindSemaphore, KindSlots, KindLimiter:
+	case KindSemaphore, KindSlots, KindShards, KindLimiter:
 		return fmt.Sprintf(", %d of %d free", i.Value, i.All)
 	case KindPermits:
 		return fmt.Sprintf(", %d free, %d taken", i.Value, i.Taken)

@@ -42,6 +42,7 @@ func TestWhatNoClientHasMadeSaysSo(t *testing.T) {
 		nilAndZero[holdfast.Barrier](),
 		nilAndZero[holdfast.Once](),
 		nilAndZero[holdfast.Limiter](),
+		nilAndZero[holdfast.Shards](),
 		nilAndZero[holdfast.Election](),
 		nilAndZero[holdfast.Term](),
 		nilAndZero[holdfast.MultiLock](),

@@ -213,3 +213,73 @@ func TestRun_AtMostTwoRequestsASecond(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// Whoever joins, no more moves than what is its share.
+func TestRun_JoinsMoveAsFewAsCanBe(t *testing.T) {
+	play(t, 23, func(t *testing.T, s *stage) {
+		var all []*member
+		for n := range 5 {
+			all = append(all, s.join(string(rune('a'+n)), nil))
+			s.rest()
+			moved, most := s.moved()
+			if least := 23 / (n + 1); n > 0 && (moved != least || most != 1) {
+				t.Errorf("member %d comes: %d moves, at most %d of one shard, want %d and 1", n+1, moved, most, least)
+			}
+		}
+		s.want("[4 5 5 5 4]", all...)
+		for _, m := range all {
+			m.retire()
+		}
+	})
+}
+
+// New members come before old ones leave, or the oldest is restarted first.
+func TestRun_ARollingDeployMovesEachShardTwice(t *testing.T) {
+	for _, surge := range []bool{true, false} {
+		play(t, 30, func(t *testing.T, s *stage) {
+			var all []*member
+			for n := range 4 {
+				all = append(all, s.join(string(rune('a'+n)), nil))
+			}
+			s.rest()
+			s.rest()
+			s.moved()
+			for n, old := range all {
+				if surge {
+					all[n] = s.join(string(rune('A'+n)), nil)
+					s.rest()
+				}
+				old.retire()
+				s.rest()
+				if !surge {
+					all[n] = s.join(string(rune('A'+n)), nil)
+					s.rest()
+				}
+			}
+			if moved, most := s.moved(); most > 2 {
+				t.Errorf("surge: %t: %d moves, %d of one shard", surge, moved, most)
+			}
+			for _, m := range all {
+				m.retire()
+			}
+		})
+	}
+}
+
+func TestRun_ReturnsWhenItsWorksHave(t *testing.T) {
+	play(t, 3, func(t *testing.T, s *stage) {
+		a := s.joinOf(s.Process(), "a", 20*time.Second, nil)
+		b := s.join("b", nil)
+		a.stop(errors.New("the process shuts down"))
+		s.At(10 * time.Second)
+		select {
+		case <-a.done:
+			t.Error("Run has returned while its works go on")
+		default:
+		}
+		<-a.done
+		s.rest()
+		s.want("[3]", b)
+		b.retire()
+	})
+}

@@ -27,6 +27,7 @@ const (
 	permits = "permits"
 	barrier = "barrier"
 	slots   = "slots"
+	shards  = "shards"
 	unknown = "unknown"
 )
 
@@ -37,9 +38,9 @@ type State struct {
 	Since     time.Time     // when the exclusive hold began, on that clock; zero if not known
 	Remaining time.Duration // hold.NoExpiry: without end
 	Waiters   int           // -1: not known
-	Value     int64         // of permits, slots or a limit: how many are free; of a barrier: how many have come
-	Taken     int           // of permits and slots
-	All       int64         // permits, slots, parties or a burst; 0: not known
+	Value     int64         // of permits, slots, shards or a limit: how many are free; of a barrier: how many have come
+	Taken     int           // of permits, slots and shards
+	All       int64         // permits, slots, shards, parties or a burst; 0: not known
 	State     string        // of a once or a barrier
 	Holders   []Holder
 	Queue     []Waiter // the first of those that wait, in their order
@@ -157,19 +158,23 @@ func ask(space keys.Space, name, cursor string) (*conn.Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	shared, err := space.ForShards(name)
+	if err != nil {
+		return nil, err
+	}
 	return &conn.Call{
 		Script: script,
 		Keys:   []string{name},
 		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, leased.Taken, latch.Generations,
 			cursor, holdersPerCall, fair.Queue, rw.Readers, rw.Writers, leader.Record, leader.Names,
 			space.OnceRecordAt(name), turns.Record, turns.Places, counted.All,
-			numbered.Taken, numbered.Waiting, numbered.Alive, limit.Key, space.PauseAt(name)},
+			numbered.Taken, numbered.Waiting, numbered.Alive, limit.Key, space.PauseAt(name), shared.Members, shared.Table},
 	}, nil
 }
 
 func (s State) exclusive() (Holder, bool) {
 	for _, h := range s.Holders {
-		if h.Write || len(s.Holders) == 1 && s.Kind != rwLock && s.Kind != slots {
+		if h.Write || len(s.Holders) == 1 && s.Kind != rwLock && s.Kind != slots && s.Kind != shards {
 			return h, true
 		}
 	}

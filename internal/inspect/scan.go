@@ -69,7 +69,7 @@ type scan struct {
 }
 
 // scans returns what finds all names of the Space that match the pattern: a lock is a hash at its name,
-// what is counted is a string, and a Once, a barrier, slots and a limit have nothing but a record beside
+// what is counted is a string, and a Once, a barrier, slots, shards and a limit have nothing but a record beside
 // their name.
 func scans(space keys.Space, pattern string) []scan {
 	within := space.Pattern(pattern)
@@ -82,6 +82,10 @@ func scans(space keys.Space, pattern string) []scan {
 			return underWay(ctx, rdb, space, found, within)
 		}},
 		{space, "zset", space.SlotsPattern(), func(_ context.Context, _ *redis.Client, found []string) []string {
+			names, _ := ofRecords(space, found, within)
+			return names
+		}},
+		{space, "zset", space.ShardsPattern(), func(_ context.Context, _ *redis.Client, found []string) []string {
 			names, _ := ofRecords(space, found, within)
 			return names
 		}},

@@ -64,6 +64,10 @@ var kinds = map[string]kind{
 		at, err := space.ForLimit(name)
 		return []string{at.Key, at.Channel}, nil, err
 	}},
+	"shards": {of: func(space keys.Space, name string) (_, _ []string, _ error) {
+		at, err := space.ForShards(name)
+		return []string{at.Members, at.Table, at.Token, at.Channel}, nil, err
+	}},
 	"latch": {of: func(space keys.Space, name string) (_, _ []string, _ error) {
 		at, err := space.ForLatch(name)
 		return []string{at.Generations, at.Calls}, []string{at.Count, at.Sharded}, err

@@ -17,10 +17,13 @@ func (s Space) LimitsPattern() string { return s.Pattern("holdfast_[lp][ia][mu][
 // IsPause reports whether NameOf takes key as that of a pause.
 func (s Space) IsPause(key string) bool { return strings.HasPrefix(key, string(s)+pausePrefix+":") }
 
-// NameOf returns the name at which a Once, a barrier, slots, a limit or a pause is whose record is key, and false if key
-// is no such record. Other kinds stand at the key of their name.
+// ShardsPattern returns the pattern, for SCAN, of the members of shards, which NameOf takes too.
+func (s Space) ShardsPattern() string { return s.Pattern(shardsPrefix + ":*") }
+
+// NameOf returns the name at which a Once, a barrier, slots, a limit, shards or a pause is whose record is key, and
+// false if key is no such record. Other kinds are at the key of their name.
 func (s Space) NameOf(key string) (name string, ok bool) {
-	for _, prefix := range [...]string{oncePrefix, barrierPrefix, slotsPrefix, limitPrefix, pausePrefix} {
+	for _, prefix := range [...]string{oncePrefix, barrierPrefix, slotsPrefix, limitPrefix, shardsPrefix, pausePrefix} {
 		rest, found := strings.CutPrefix(key, string(s)+prefix+":{")
 		if !found {
 			continue

@@ -5,7 +5,7 @@ import "testing"
 func TestNameOf(t *testing.T) {
 	const s = Space("")
 	for _, name := range []string{"x", "charge:order 7", "{user7}:cart", "a}b", "a{", "{}x", "}:{", "{12}:{x}", "日本"} {
-		for _, key := range []string{s.OnceRecordAt(name), s.own(barrierPrefix, name), s.own(limitPrefix, name)} {
+		for _, key := range []string{s.OnceRecordAt(name), s.own(barrierPrefix, name), s.own(limitPrefix, name), s.own(shardsPrefix, name)} {
 			if got, ok := s.NameOf(key); !ok || got != name {
 				t.Errorf("%q: %q, %v; want %q", key, got, ok, name)
 			}

@@ -40,6 +40,7 @@ var (
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
 	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore")
 	ofSlots    = strings.Fields("get set pttl pexpire zadd zrem zcount zscore zrange zrangebyscore")
+	ofShards   = strings.Fields("set del pttl pexpire hset hget hdel hexists hgetall zadd zrem zcard zscore zrangebyscore")
 	ofOnce     = strings.Fields("get set del pttl pexpire hset hget hmget hdel hexists")
 	ofLimits   = strings.Fields("get set pexpire")
 	ofTicks    = strings.Fields("get set del")
@@ -107,6 +108,9 @@ func ofWork(space keys.Space, name, client string) (all []Need) {
 		tick, _ := space.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes
 		all = append(all, Need{"once", []string{at.Record, at.Token}, []string{at.Channel}, ofOnce},
 			Need{"once", []string{tick, space.PauseAt(name)}, nil, ofTicks}) // in another slot of a cluster
+	}
+	if at, err := space.ForShards(name); err == nil {
+		all = append(all, Need{"shards", []string{at.Members, at.Table, at.Token}, []string{at.Channel}, ofShards})
 	}
 	if at, err := space.ForLeader(name); err == nil {
 		all = append(all, Need{"leader", []string{name, at.Token, at.Queue, at.Alive, at.Open, at.Record, at.Names, space.PauseAt(name)},

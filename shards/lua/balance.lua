@@ -6,7 +6,7 @@
 -- KEYS[3] the last token given
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the member
--- ARGV[3] rev, and ARGV[4] how many members there are, as the member knows them: then it need not be told again
+-- ARGV[3] rev, and ARGV[4] how many members there are, as the member knows them: then it need not hear of them again
 -- ARGV[5] how many shards may be on their way at a time; 0: any number
 -- ARGV[6] how long the token is kept, in ms; 0: for ever
 -- ARGV[7] how long the table is kept at least, in ms
@@ -49,10 +49,11 @@ end
 
 local plan = planned(member, tonumber(ARGV[5]))
 if #plan.takes > 0 then
-  local token = advance(3, clock, ARGV[6], 0)
-  for _, shard in ipairs(plan.takes) do
-    redis.call('HSET', KEYS[2], text(shard), token .. ' ' .. member)
-    plan.has[#plan.has + 1] = {shard, tonumber(token)}
+  local token = tonumber((advance(3, clock, ARGV[6], 0)))
+  redis.call('SET', KEYS[3], text(token + #plan.takes - 1), 'XX', 'KEEPTTL')
+  for i, shard in ipairs(plan.takes) do
+    redis.call('HSET', KEYS[2], text(shard), text(token + i - 1) .. ' ' .. member)
+    plan.has[#plan.has + 1] = {shard, token + i - 1}
   end
   changed = true
 end

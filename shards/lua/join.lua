@@ -28,11 +28,12 @@ end
 
 local token = advance(3, clock, ARGV[5], 0)
 local kept = redis.call('PTTL', KEYS[2])
-redis.call('HSET', KEYS[2], 'size', ARGV[4], member, token .. ' ' .. ARGV[6])
+local rev = redis.call('HGET', KEYS[2], 'rev') or '0'
+redis.call('HSET', KEYS[2], 'size', ARGV[4], 'rev', rev, member, token .. ' ' .. ARGV[6])
 local failure = failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[2], text(math.max(kept, ARGV[7]))))
 if failure then
   -- Nothing must stay without an expiry, whichever commands are refused.
-  if type(redis.pcall('HDEL', KEYS[2], member, kept == -2 and 'size' or '')) == 'table' and kept == -2 then
+  if type(redis.pcall('HDEL', KEYS[2], member, kept == -2 and 'size' or '', kept == -2 and 'rev' or '')) == 'table' and kept == -2 then
     redis.call('SET', KEYS[2], '', 'PX', 1)
   end
   return failure
@@ -49,6 +50,5 @@ if failure then
   redis.pcall('HDEL', KEYS[2], member)
   return failure
 end
-redis.call('HSETNX', KEYS[2], 'rev', '0')
 publish(ARGV[8], ARGV[9], turn())
 return {1, now, ends - ms, tonumber(token)}

@@ -3,7 +3,7 @@
 -- KEYS[1], KEYS[2] the members and the table: see table.lua
 -- ARGV[1] not-after: ignored
 -- ARGV[2] the shard; -1: all
--- ARGV[3] rev, and ARGV[4] how many members are alive, as the caller knows them: then it need not be told again
+-- ARGV[3] rev, and ARGV[4] how many members are alive, as the caller knows them: then it need not hear of them again
 --
 -- Returns {1, time, rev, alive, ms, size, n, said, left, ..., shard, token, i, ...}
 --         rev, size: 0: there is no table. ms: when the first lease of a member is over; 0: there is none

@@ -4,7 +4,8 @@
 -- The share of a member is that of its weight, rounded down; the shards that are left by that go one each to
 -- those that have them already, then to those that came last. So of those that have too many, each gives up as few as
 -- can be, and the others take as many. A member gives up first what it got last: after one has left and come
--- again, as in a rolling deploy, that is what it had.
+-- again, as in a rolling deploy, that is what it had. What is free is for the youngest first, beginning with what was
+-- given last, so that it need not move again; but nobody waits for another to take.
 
 -- read returns the members that are alive, as {id, weight, joined, has}, also by their ids; and the shards that are
 -- free, and those of one member, as {shard, token}.
@@ -98,8 +99,15 @@ local function planned(member, most)
     plan.gives[i] = has[i][1]
   end
   table.sort(free, newest)
-  for i = 1, math.min(me.share - me.has, #free) do
-    plan.takes[i] = free[i][1]
+  local lacks, skip = math.min(math.max(me.share - me.has, 0), #free), 0
+  for _, m in ipairs(members) do
+    if m.joined > me.joined then
+      skip = skip + math.max(m.share - m.has, 0)
+    end
+  end
+  skip = math.min(skip, #free - lacks)
+  for i = 1, lacks do
+    plan.takes[i] = free[skip + i][1]
   end
   return plan
 end

@@ -18,7 +18,8 @@ if ARGV[3] ~= '0' then
   -- PEXPIRE comes first: Redis allows it when memory is short, and after a first write it allows ZADD
   -- too. It runs even if it changes nothing: a WAIT counts only what its connection has written.
   ends = math.max(ends, ms + tonumber(ARGV[3]))
-  redis.call('PEXPIRE', KEYS[1], text(math.max(redis.call('PTTL', KEYS[1]), ends - ms)))
+  local life = math.max(redis.call('PTTL', KEYS[1]), ends - ms)
+  redis.call('PEXPIRE', KEYS[1], text(life))
   redis.call('ZADD', KEYS[1], 'XX', text(ends), ARGV[2])
 end
 return {1, now, ends - ms}

@@ -3,7 +3,7 @@
 -- KEYS[1] the name
 -- ARGV[1] not-after: ignored
 --
--- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[23] are keys that may stand beside the name; '' where there
+-- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[25] are keys that may stand beside the name; '' where there
 -- can be none. They are not passed as KEYS. So the call goes on in a slot on the move, and for a user
 -- who has no rights on them. What cannot be read is not known.
 --
@@ -26,23 +26,24 @@
 -- ARGV[20], ARGV[21] slots: those that wait, and until when their marks count
 -- ARGV[22] limit: what was taken
 -- ARGV[23] the pause of the name: see internal/pause/lua/begin.lua
+-- ARGV[24], ARGV[25] shards: the members, and who has which: see shards/lua/table.lua
 --
 -- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor, all, state, who, n, pause,
 --          holder, count, ms, holder, count, ms, ...
 --          waiter, number, text, waiter, number, text, ...}
---         kind: free, mutex, rwlock, leader, once, barrier, slots, limiter, permits, semaphore, latch, count,
+--         kind: free, mutex, rwlock, leader, once, barrier, slots, shards, limiter, permits, semaphore, latch, count,
 --               unknown: a string
 --         ms: a time to live; -1: without end; a holder's: '' if it is not known
 --         waiters: -1: not known
 --         token, value: '' if there is none
 --         cursor: '0': there are no more holders
---         all: how many permits, slots or parties there are in all, or the burst of a limit; '': not known
+--         all: how many permits, slots, shards or parties there are in all, or the burst of a limit; '': not known
 --         state: of a once or a barrier: working, done, failed; open, tripped, broken; else ''
 --         who: what the leader says of itself; else ''
 --         n: how many holders follow
 --         pause: the lines of a pause; else ''
 --         holder: a field of the lock, or the id of a permit
---         count: of a slot its number, and " over" behind it if its lease is over and it is in quarantine
+--         count: of a member how many shards it has; of a slot its number, and " over" behind it if its lease is over and it is in quarantine
 --         waiter: an owner. number: in the queue; since when it waits, in ms, for a read/write lock;
 --                 how many were still to come after it, for a barrier. text: what a candidate says of
 --                 itself; w: a writer
@@ -54,6 +55,7 @@ local ask = {
   PTTL = function(key) return redis.pcall('PTTL', key) end,
   EXISTS = function(key, another) return redis.pcall('EXISTS', key, another) end,
   HGET = function(key, field) return redis.pcall('HGET', key, field) end,
+  HGETALL = function(key) return redis.pcall('HGETALL', key) end,
   HKEYS = function(key) return redis.pcall('HKEYS', key) end,
   HLEN = function(key) return redis.pcall('HLEN', key) end,
   ZCARD = function(key) return redis.pcall('ZCARD', key) end,
@@ -225,6 +227,39 @@ local function slots()
     cursor, {all = string.format('%.0f', all), queue = queue, token = ''})
 end
 
+-- shards returns the reply for shards, with some of their members, or nil if there is none. The cursor is the rank of
+-- the member to go on with.
+local function shards()
+  local from = tonumber(ARGV[8])
+  local page = beside('ZRANGE', ARGV[24], from, from + ARGV[9] - 1) or {}
+  local size = beside('HGET', ARGV[25], 'size')
+  if not size or #page == 0 then
+    return nil
+  end
+  local entries, has, taken = beside('HGETALL', ARGV[25]) or {}, {}, 0
+  for i = 1, #entries, 2 do
+    local owner = string.match(entries[i], '^%d+$') and string.match(entries[i + 1], '^%d+ (.+)$')
+    if owner then
+      local ends = beside('ZSCORE', ARGV[24], owner)
+      if ends and tonumber(ends) > tonumber(ms) then
+        has[owner], taken = (has[owner] or 0) + 1, taken + 1
+      end
+    end
+  end
+  local holders = {}
+  for i = 1, #page, 2 do
+    local left = tonumber(page[i + 1]) - tonumber(ms)
+    if left > 0 then
+      holders[#holders + 1] = page[i]
+      holders[#holders + 1] = string.format('%.0f', has[page[i]] or 0)
+      holders[#holders + 1] = left
+    end
+  end
+  local cursor = #page == 2 * ARGV[9] and string.format('%.0f', from + ARGV[9]) or '0'
+  return told('shards', beside('PTTL', ARGV[24]) or -1, -1, string.format('%.0f', size - taken), taken, holders, cursor,
+    {all = size, token = ''})
+end
+
 -- limiter returns the reply for a limit, or nil if there is none. limiter/lua/state.lua has the layout.
 local function limiter()
   local seconds, micros, debt, count, period, burst =
@@ -290,7 +325,7 @@ if kind == 'none' then
   elseif marks > 0 then
     return readwrite(0, marks, {})
   end
-  return once() or barrier() or slots() or limiter() or told('free', 0, -1, '', 0, {})
+  return once() or barrier() or slots() or shards() or limiter() or told('free', 0, -1, '', 0, {})
 end
 
 if kind == 'string' then

@@ -6,7 +6,7 @@ import "slices"
 
 // bugs are all bugs. Each part of the library has a file with its own bugs.
 var bugs = slices.Concat(firstBugs, engineBugs, rwlockBugs, countedBugs, connBugs, sentinelBugs, interopBugs, leaseBugs, harnessBugs,
-	quietBugs, onceBugs, barrierBugs, slotsBugs, leaderBugs, limiterBugs, inspectBugs, formBugs, pauseBugs)
+	quietBugs, onceBugs, barrierBugs, slotsBugs, leaderBugs, limiterBugs, shardsBugs, inspectBugs, formBugs, pauseBugs)
 
 var firstBugs = []bug{
 

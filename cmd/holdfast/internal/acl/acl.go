@@ -42,6 +42,7 @@ var kinds = []struct {
 	{"latch", latch},
 	{"barrier", func(pattern string) (need, error) { return tabled("barrier", pattern) }},
 	{"slots", func(pattern string) (need, error) { return tabled("slots", pattern) }},
+	{"shards", func(pattern string) (need, error) { return tabled("shards", pattern) }},
 	{"limiter", func(pattern string) (need, error) { return tabled("limiter", pattern) }},
 	{"once", oneTime},
 	{"leader", func(pattern string) (need, error) { return beyondMutex("leader", pattern) }},

@@ -142,7 +142,7 @@ func TestTheCommandsAreThoseOfTheDocuments(t *testing.T) {
 	every, of := doctest.DocumentedRights(t)
 	for kind, documented := range map[string]string{
 		"mutex": "Mutex", "fairmutex": "FairMutex", "striped": "Striped", "rwlock": "RWMutex",
-		"semaphore": "Semaphore", "permits": "PermitSemaphore", "latch": "Latch", "barrier": "Barrier", "limiter": "Limiter",
+		"semaphore": "Semaphore", "permits": "PermitSemaphore", "latch": "Latch", "barrier": "Barrier", "limiter": "Limiter", "shards": "Shards",
 		"once": "Once", "leader": "Leader", "quorum": "Quorum",
 	} {
 		want := commandsIn(append(slices.Clone(every), of[documented]...))

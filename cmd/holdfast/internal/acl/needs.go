@@ -129,7 +129,7 @@ func inspect(pattern string) (all need, err error) {
 			all.keys = append(all.keys, n.keys...)
 		}
 	}
-	for _, kind := range []string{"semaphore", "permits", "barrier", "slots", "limiter", "leader"} {
+	for _, kind := range []string{"semaphore", "permits", "barrier", "slots", "shards", "limiter", "leader"} {
 		if n, err := tabled(kind, pattern); err == nil {
 			all.keys = append(all.keys, n.keys...)
 		}

@@ -22,7 +22,7 @@ import (
 func (a *app) operators() []*cobra.Command {
 	return []*cobra.Command{
 		a.ls(), a.inspect(), a.held(), a.wait(), a.watch(), a.top(), a.acquire(), a.extend(), a.release(),
-		a.latch(), a.sem(), a.slots(), a.once(), a.tick(), a.pause(), a.resume(), a.check(), a.console(),
+		a.latch(), a.sem(), a.slots(), a.shards(), a.once(), a.tick(), a.pause(), a.resume(), a.check(), a.console(),
 	}
 }
 

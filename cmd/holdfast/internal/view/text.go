@@ -161,7 +161,7 @@ func state(i holdfast.Inspection) string {
 	switch i.Kind {
 	case holdfast.KindPermits:
 		return fmt.Sprintf("%d of %d free", i.Value, i.Value+int64(i.Taken))
-	case holdfast.KindSemaphore, holdfast.KindSlots:
+	case holdfast.KindSemaphore, holdfast.KindSlots, holdfast.KindShards:
 		return fmt.Sprintf("%d of %d free", i.Value, i.All)
 	case holdfast.KindLimiter:
 		if i.Value < 0 {
@@ -250,6 +250,8 @@ func A(kind holdfast.Kind) string {
 		return "a semaphore with leased permits"
 	case holdfast.KindSlots:
 		return "numbered slots"
+	case holdfast.KindShards:
+		return "shards"
 	}
 	return "a " + string(kind)
 }

@@ -61,6 +61,7 @@ func TestState(t *testing.T) {
 		"pod-2 (writes)":            {Kind: holdfast.KindRWLock, Holders: []holdfast.Holder{pod, writer}},
 		"-1 of 2 free":              {Kind: holdfast.KindPermits, Value: -1, Taken: 3},
 		"3 of 5 free":               {Kind: holdfast.KindSemaphore, Value: 3, All: 5},
+		"1 of 64 free":              {Kind: holdfast.KindShards, Value: 1, All: 64},
 		"2 to come":                 {Kind: holdfast.KindLatch, Value: 2},
 		"7":                         {Kind: holdfast.KindCount, Value: 7},
 		"1 of 3 have come":          {Kind: holdfast.KindBarrier, State: "open", Value: 1, All: 3},

@@ -13,6 +13,7 @@ export function fillOf(row) {
     case "semaphore":
     case "permits":
     case "slots":
+    case "shards":
       return { used: all - value, all, text: all ? `${value} of ${all} free` : `${value} free` };
     case "limiter":
       return {

@@ -9,6 +9,7 @@ const kinds = {
   once: "once",
   barrier: "barrier",
   slots: "numbered slots",
+  shards: "shards",
   limiter: "limit",
   permits: "leased permits",
   semaphore: "semaphore",
@@ -19,7 +20,7 @@ const kinds = {
 };
 
 export const lockKinds = ["mutex", "rwlock", "leader", "once"];
-export const countKinds = ["semaphore", "permits", "slots", "latch", "barrier", "limiter", "count"];
+export const countKinds = ["semaphore", "permits", "slots", "shards", "latch", "barrier", "limiter", "count"];
 
 /** Returns what a kind is called. */
 export function kindOf(kind) {

@@ -8,7 +8,7 @@ var shardsBugs = []bug{
 	{name: "a shard that is asked for is never given up", by: "shards TestRun_MembersShareEvenlyAndMoveAsFewAsCanBe",
 		at: "shards member.runShard", old: "s.over = true", new: "s.over = false"},
 	{name: "a member takes what is another's share", quick: true, by: "shards TestScripts",
-		at: "shards/lua/plan.lua", old: "math.min(me.share - me.has, #free)", new: "#free"},
+		at: "shards/lua/plan.lua", old: "math.min(math.max(me.share - me.has, 0), #free)", new: "#free"},
 	{name: "a member of greater weight has no greater share", by: "shards TestScripts TestWeight_SharesAreAsTheWeights",
 		at: "shards/lua/plan.lua", old: "weight = tonumber(weight)", new: "weight = 1"},
 	{name: "shares change while others give up", by: "shards TestRun_TheShardsOfADeadMemberGoOnElsewhere TestRun_JoinsMoveAsFewAsCanBe",

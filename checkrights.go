@@ -23,7 +23,12 @@ import (
 // checkRights does everything that Holdfast would do with name, on a name of its own that begins
 // with it.
 func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error) {
-	probe := c.mapped(name) + ":check:" + uuid.NewString()
+	probe := ":check:" + uuid.NewString()
+	if name != "" {
+		probe = c.mapped(name) + probe
+	} else {
+		probe = c.space.At(probe)
+	}
 	at, err := c.space.ForFairLock(probe)
 	if err != nil {
 		return nil, err

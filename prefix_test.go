@@ -60,7 +60,7 @@ func TestOneRuleForThePrefixIsEnough(t *testing.T) {
 	server := redistest.Server(t)
 	as := clienttest.User(t, server, "app", "~app:*", "&app:*", "+@all")
 	c := holdfast.New(server.Client(t, as), holdfast.WithKeyPrefix("app:"), holdfast.WithIdentity("test"))
-	findings, err := checked(t, c)
+	findings, err := checked(t, c, "", "orders")
 	for _, f := range findings {
 		if f.Problem == holdfast.Rights {
 			t.Error(f)

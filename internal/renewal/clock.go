@@ -7,14 +7,19 @@ import "time"
 const (
 	// clockWatch is the longest sleep while anything is scheduled. Timers stand still while the
 	// machine is suspended, so this is also how soon after it resumes the scheduler looks at
-	// leases that may be long over. The renewal of a lease of 30 s falls due on a multiple of
-	// it, so that one wake-up, which costs more than ten renewals, serves for both.
+	// leases that may be long over. All schedulers of a process wake up for it at the same instants:
+	// a wake-up of the process costs ten times what it costs a scheduler to look.
 	clockWatch = 50 * time.Millisecond
 
 	// clockLead is how far the wall clock may run ahead between two wake-ups. A clock that is
 	// being slewed gains a fraction of a millisecond in that time.
 	clockLead = 50 * time.Millisecond
 )
+
+// nextWatch returns the next multiple of clockWatch by the wall clock.
+func nextWatch(now time.Time) time.Time {
+	return now.Add(clockWatch - time.Duration(now.UnixNano())%clockWatch)
+}
 
 // ranAhead reports whether more wall time than monotonic time has passed than a running machine
 // explains. Then either the machine was suspended, which the monotonic clock does not count, or

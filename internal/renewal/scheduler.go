@@ -241,21 +241,21 @@ func (s *Scheduler) sleep(timer *time.Timer) {
 // where locks are taken and released one after the other, waking the goroutine for each of them
 // would be a quarter of their cost.
 func (s *Scheduler) plan() (until time.Time, ok bool) {
-	watch := s.tick(time.Now().Add(clockWatch))
+	watch := nextWatch(time.Now())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next, ok := s.wheel.Next()
+	s.planned = s.tick(watch) + 1 // the watch is in the step before
 	switch {
-	case ok:
-		s.planned = min(next, watch)
-	case s.used:
-		s.planned = watch
-	default:
+	case ok && next < s.planned:
+		s.planned = next
+		watch = s.start(next)
+	case !ok && !s.used:
 		s.planned = math.MaxInt64
 		return time.Time{}, false
 	}
 	s.used = false
-	return s.start(s.planned), true
+	return watch, true
 }
 
 // tick returns the step of the wheel that contains at.

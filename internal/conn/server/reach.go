@@ -46,10 +46,11 @@ func (c *carrier) open() {
 	c.mu.Lock()
 	c.connecting--
 	var refused []*request
+	kept := err == nil && !c.closed && len(c.wires) < maxWires // one may have been adopted meanwhile
 	switch {
 	case err == nil && c.closed:
 		err = net.ErrClosed
-	case err == nil:
+	case kept:
 		c.wires = append(c.wires, w)
 	case len(c.wires) == 0:
 		refused = c.takeQueue()
@@ -57,19 +58,19 @@ func (c *carrier) open() {
 	c.mu.Unlock()
 	failAll(refused, fault.Unreached{Err: err})
 	switch {
-	case err == nil:
+	case kept:
 		c.flush(w)
 	case w != nil:
 		w.end()
 	}
 }
 
-// adopt sends the queued requests on a wire that was made for renewals. It reports false if none is queued, or
+// adopt sends the queued requests on a wire that was made for renewals. It reports false if none waits, or
 // there are wires enough.
 func (c *carrier) adopt(w *wire) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || len(c.queue) == 0 || len(c.wires) >= maxWires {
+	if c.closed || len(c.queue) == c.dead || len(c.wires) >= maxWires {
 		return false
 	}
 	c.wires = append(c.wires, w)

@@ -171,8 +171,8 @@ func Renewed(d time.Duration) LeaseOption { return lease.Renewed(d) }
 // Fixed makes a lease end d after it was granted, without renewal. See lease.Fixed.
 func Fixed(d time.Duration) LeaseOption { return lease.Fixed(d) }
 
-// Watched has the holder of a lock know at once that it was released by force. See lease.Watched.
-func Watched() LeaseOption { return lease.Watched() }
+// Notified has the holder of a lock know at once that it was released by force. See lease.Notified.
+func Notified() LeaseOption { return lease.Notified() }
 
 // Grace makes a lease end d before others can have what it is on. The default is 0. See lease.Grace.
 func Grace(d time.Duration) LeaseOption { return lease.Grace(d) }

@@ -101,7 +101,7 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 
 // ForceRelease takes the lock from its holder and hands it to the next waiter. It reports whether
 // anybody held it. The leases of this Client on the lock end at once, and so do those of others that are
-// Watched; the rest end with their next renewal; each with ErrLost.
+// Notified; the rest end with their next renewal; each with ErrLost.
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {

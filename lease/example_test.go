@@ -98,7 +98,7 @@ func ExampleWatched() {
 	holder, operator, done := newClients()
 	defer done()
 	ctx := context.Background()
-	l, err := holder.Mutex("rebuild", lease.Watched()).Lock(ctx)
+	l, err := holder.Mutex("rebuild", lease.Notified()).Lock(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -57,13 +57,13 @@ func Grace(d time.Duration) Option {
 	return func(s *hold.Settings) { s.Grace = d }
 }
 
-// Watched has the holder know at once when a Mutex, a FairMutex or a stripe is taken from it by ForceRelease, by
+// Notified has the holder know at once when a Mutex, a FairMutex or a stripe is taken from it by ForceRelease, by
 // whatever Client: the lease then ends with ErrLost within a round trip or two, and not only with its next renewal.
 // What comes is a message, on which the Client asks Redis; a lost one is made up for by the next renewal. Each
 // such hold costs a subscription, on the one connection that a Client has for all, a goroutine, and a renewal more when it
-// begins. What is not watched costs nothing. Other kinds ignore the option. The default is off.
-func Watched() Option {
-	return func(s *hold.Settings) { s.Watched = true }
+// begins. Holds without it cost nothing more. Other kinds ignore the option. The default is off.
+func Notified() Option {
+	return func(s *hold.Settings) { s.Notified = true }
 }
 
 // Replicas makes a grant count only if n replicas of the master acknowledge it within half a

@@ -46,7 +46,7 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 }
 
 // ForceRelease takes the lock from its holder and notifies the waiters. It reports whether anybody
-// held it. The leases of this Client on the lock end at once, and so do those of others that are Watched; the rest
+// held it. The leases of this Client on the lock end at once, and so do those of others that are Notified; the rest
 // end with their next renewal; each with ErrLost. If an application's own hash is at the key, with fields that
 // are not holders, ForceRelease leaves it as it is, and the error matches ErrWrongType.
 //

@@ -57,7 +57,7 @@ func (a *acquisition) begin() (*Lease, error) {
 	a.engine.Register(a.resource.Key(), h) // from here on other goroutines may end it
 	h.schedule(next)
 	h.active(1)
-	if a.settings.Watched {
+	if a.settings.Notified {
 		h.watch()
 	}
 	if above := h.under(); above != nil {

@@ -24,7 +24,7 @@ func (s *Settings) terms() line.Terms {
 	if s.Fixed || s.Replicas > 0 || s.LocalHandoffs == 0 || s.CohortTime == 0 {
 		return line.Terms{}
 	}
-	return line.Terms{Lease: s.Length, Grace: s.Grace, MaxHold: s.MaxHold, Watched: s.Watched}
+	return line.Terms{Lease: s.Length, Grace: s.Grace, MaxHold: s.MaxHold, Notified: s.Notified}
 }
 
 // join lets the hold that the acquisition was granted be passed on, if tokens were reserved for

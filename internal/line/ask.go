@@ -168,5 +168,5 @@ type Terms struct {
 	Lease   time.Duration
 	Grace   time.Duration
 	MaxHold time.Duration
-	Watched bool
+	Notified bool
 }

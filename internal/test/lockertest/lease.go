@@ -172,7 +172,7 @@ func atLeast(w *stage) {
 // taken away, whichever server the message goes by.
 func takenByForce(w *stage) {
 	a, b := w.process(), w.process()
-	l := w.lock(w.locker(a, holdfast.Renewed(time.Hour), holdfast.Watched()))
+	l := w.lock(w.locker(a, holdfast.Renewed(time.Hour), holdfast.Notified()))
 	held := l.Context(context.Background())
 	if took, err := b.Mutex(l.Name()).ForceRelease(w.patient()); !took || err != nil {
 		w.Fatalf("force release: %v (%v)", took, err)

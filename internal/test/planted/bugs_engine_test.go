@@ -91,7 +91,7 @@ var engineBugs = []bug{
 	{name: "a hold that has ended is watched still", by: "rlock TestOnlyThoseWhoWatchListen",
 		at: "internal/hold hold.leave", old: "h.unwatch()"},
 	{name: "one that watches takes a hold over that nobody watches", by: "rlock TestWhatIsPassedOnIsWatched",
-		at: "internal/hold Settings.terms", old: ", Watched: s.Watched}", new: "}"},
+		at: "internal/hold Settings.terms", old: ", Notified: s.Notified}", new: "}"},
 	{name: "a fixed lease that is watched is not asked for", by: "rlock TestWatched",
 		at: "internal/hold hold.look", old: "h.doubt(h.engine.Age())"},
 	{name: "a message during a renewal is forgotten", by: "rlock TestWatched_WhileARenewalIsUnderWay",

@@ -1,4 +1,4 @@
-// This file is about Watched: a holder knows at once that its lock was taken from it by force.
+// This file is about Notified: a holder knows at once that its lock was taken from it by force.
 
 package rlock_test
 
@@ -23,7 +23,7 @@ func force(t *testing.T, q *world.Process, name string) {
 	synctest.Wait()
 }
 
-// Whoever watches knows at once, and whoever does not by the next renewal. So does whoever watches if the message is lost.
+// With the option a holder knows at once, without it by the next renewal, and so if the message is lost.
 func TestWatched(t *testing.T) {
 	const at = 25 * time.Second
 	for what, tc := range map[string]struct {
@@ -32,15 +32,15 @@ func TestWatched(t *testing.T) {
 		muted  bool
 		latest time.Duration // after the release
 	}{
-		"a mutex":  {func(p *world.Process) holdfast.Locker { return p.Mutex("m", holdfast.Watched()) }, "m", false, 0},
-		"a stripe": {func(p *world.Process) holdfast.Locker { return p.Striped("s", 1, holdfast.Watched()).For("x") }, "s:0", false, 0},
-		"fair":     {func(p *world.Process) holdfast.Locker { return p.FairMutex("f", holdfast.Watched()) }, "f", false, 0},
-		"a grace":  {func(p *world.Process) holdfast.Locker { return p.Mutex("m", holdfast.Watched(), holdfast.Grace(grace)) }, "m", false, 0},
+		"a mutex":  {func(p *world.Process) holdfast.Locker { return p.Mutex("m", holdfast.Notified()) }, "m", false, 0},
+		"a stripe": {func(p *world.Process) holdfast.Locker { return p.Striped("s", 1, holdfast.Notified()).For("x") }, "s:0", false, 0},
+		"fair":     {func(p *world.Process) holdfast.Locker { return p.FairMutex("f", holdfast.Notified()) }, "f", false, 0},
+		"a grace":  {func(p *world.Process) holdfast.Locker { return p.Mutex("m", holdfast.Notified(), holdfast.Grace(grace)) }, "m", false, 0},
 		"fixed": {func(p *world.Process) holdfast.Locker {
-			return p.Mutex("m", holdfast.Watched(), holdfast.Fixed(time.Minute))
+			return p.Mutex("m", holdfast.Notified(), holdfast.Fixed(time.Minute))
 		}, "m", false, 0},
 		"no option": {func(p *world.Process) holdfast.Locker { return p.Mutex("m") }, "m", false, 10 * time.Second},
-		"mute":      {func(p *world.Process) holdfast.Locker { return p.Mutex("m", holdfast.Watched()) }, "m", true, 10 * time.Second},
+		"mute":      {func(p *world.Process) holdfast.Locker { return p.Mutex("m", holdfast.Notified()) }, "m", true, 10 * time.Second},
 	} {
 		play(t, what, func(t *testing.T, w *world.World) {
 			p, q := w.Process(), w.Process()
@@ -71,7 +71,7 @@ func TestWatched_LostReplies(t *testing.T) {
 	} {
 		play(t, what, func(t *testing.T, w *world.World) {
 			p, q := w.Process(), w.Process()
-			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Watched()))
+			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Notified()))
 			next := w.GoLock(t.Context(), q.MyLock)
 			w.At(25 * time.Second)
 			p.On(world.RenewRun, 1, fault)
@@ -88,7 +88,7 @@ func TestWatched_LostReplies(t *testing.T) {
 func TestWatched_WhileARenewalIsUnderWay(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
-		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Watched()))
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Notified()))
 		w.At(9900 * time.Millisecond)
 		p.On(world.RenewRun, 1, redistest.DelayReply(300*time.Millisecond))
 		w.At(10100 * time.Millisecond)
@@ -103,7 +103,7 @@ func TestWatched_WhileARenewalIsUnderWay(t *testing.T) {
 func TestAMessageAloneEndsNoLease(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Watched()))
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Notified()))
 		ctx := l.Context(t.Context())
 		channel := fmt.Sprintf("holdfast_lock_grant:{%s}:%s", world.Name, l.Owner().String()[:36])
 		w.At(time.Second)
@@ -141,13 +141,13 @@ func isScript(c redistest.Command) bool { return c.Name == "EVALSHA" || c.Name =
 
 // Goroutines of a process pass the lock on only among those that watch, and each of these knows at once.
 func TestWhatIsPassedOnIsWatched(t *testing.T) {
-	for what, first := range map[string][]holdfast.LeaseOption{"from one that watches": {holdfast.Watched()}, "from one that does not": nil} {
+	for what, first := range map[string][]holdfast.LeaseOption{"from one that is notified": {holdfast.Notified()}, "from one that does not": nil} {
 		play(t, what, func(t *testing.T, w *world.World) {
 			p, q := w.Process(), w.Process()
 			l := w.Lock(t.Context(), q.MyLock)
 			a := w.GoLock(t.Context(), p.Mutex(world.Name, first...))
 			synctest.Wait()
-			b := w.GoLock(t.Context(), p.Mutex(world.Name, holdfast.Watched()))
+			b := w.GoLock(t.Context(), p.Mutex(world.Name, holdfast.Notified()))
 			w.At(time.Second)
 			w.Release(l)
 			w.Release(granted(t, a))
@@ -162,7 +162,7 @@ func TestWhatIsPassedOnIsWatched(t *testing.T) {
 }
 
 // Whoever does not watch listens to nothing, and whoever has watched no longer does. A release by force of what nobody
-// watches has nothing else to wait for.
+// is notified has nothing else to wait for.
 func TestOnlyThoseWhoWatchListen(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
@@ -174,7 +174,7 @@ func TestOnlyThoseWhoWatchListen(t *testing.T) {
 		force(t, q, world.Name)
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		channels := func() int { return len(w.RDB.PubSubChannels(context.Background(), "holdfast_lock_grant:*").Val()) }
-		l = w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Watched()))
+		l = w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Notified()))
 		synctest.Wait()
 		if n := channels(); n != 1 {
 			t.Errorf("%d channels while it is watched", n)

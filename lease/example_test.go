@@ -94,7 +94,7 @@ func ExampleGrace() {
 }
 
 // An operator takes a lock away. The holder knows within a round trip or two.
-func ExampleWatched() {
+func ExampleNotified() {
 	holder, operator, done := newClients()
 	defer done()
 	ctx := context.Background()

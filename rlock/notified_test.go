@@ -35,7 +35,9 @@ func TestWatched(t *testing.T) {
 		"a mutex":  {func(p *world.Process) holdfast.Locker { return p.Mutex("m", holdfast.Notified()) }, "m", false, 0},
 		"a stripe": {func(p *world.Process) holdfast.Locker { return p.Striped("s", 1, holdfast.Notified()).For("x") }, "s:0", false, 0},
 		"fair":     {func(p *world.Process) holdfast.Locker { return p.FairMutex("f", holdfast.Notified()) }, "f", false, 0},
-		"a grace":  {func(p *world.Process) holdfast.Locker { return p.Mutex("m", holdfast.Notified(), holdfast.Grace(grace)) }, "m", false, 0},
+		"a grace": {func(p *world.Process) holdfast.Locker {
+			return p.Mutex("m", holdfast.Notified(), holdfast.Grace(grace))
+		}, "m", false, 0},
 		"fixed": {func(p *world.Process) holdfast.Locker {
 			return p.Mutex("m", holdfast.Notified(), holdfast.Fixed(time.Minute))
 		}, "m", false, 0},
@@ -161,9 +163,9 @@ func TestWhatIsPassedOnIsWatched(t *testing.T) {
 	}
 }
 
-// Whoever does not watch listens to nothing, and whoever has watched no longer does. A release by force of what nobody
-// is notified has nothing else to wait for.
-func TestOnlyThoseWhoWatchListen(t *testing.T) {
+// A holder without the option listens to nothing, and one that had it no longer does. Then a release by force has
+// nobody to notify.
+func TestOnlyThoseWhoAreNotifiedListen(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
 		w.Release(w.Lock(t.Context(), p.MyLock))

@@ -70,7 +70,7 @@ type Settings struct {
 	LocalHandoffs int           // how many times a hold is passed on within the process
 	CohortTime    time.Duration // how long after its grant
 	Fixed         bool          // the lease is not renewed
-	Notified       bool          // a loss by force is noticed at once
+	Notified      bool          // a loss by force is noticed at once
 	JavaTokens    bool          // the token's key has no expiry
 	Priority      int           // of a waiter of a FairMutex
 	TokenLife     time.Duration // how long the token's key is kept otherwise; 0: DefaultTokenLife

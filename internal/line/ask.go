@@ -165,8 +165,8 @@ type Handed struct {
 // holder can pass it on only to a waiter of this process with equal Terms. The zero Terms mean that
 // nothing is passed on, neither to this holder nor from it.
 type Terms struct {
-	Lease   time.Duration
-	Grace   time.Duration
-	MaxHold time.Duration
+	Lease    time.Duration
+	Grace    time.Duration
+	MaxHold  time.Duration
 	Notified bool
 }

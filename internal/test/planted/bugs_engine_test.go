@@ -88,7 +88,7 @@ var engineBugs = []bug{
 		at: "internal/hold hold.watch", old: "h.look", new: "func() { _ = h.endAll(notThere) }"},
 	{name: "messages keep Redis busy with renewals", by: "rlock TestAMessageAloneEndsNoLease",
 		at: "internal/engine Engine.Watch", old: "Sleep(ctx, watchPause) != nil", new: "ctx.Err() != nil"},
-	{name: "a hold that has ended is watched still", by: "rlock TestOnlyThoseWhoWatchListen",
+	{name: "a hold that has ended is watched still", by: "rlock TestOnlyThoseWhoAreNotifiedListen",
 		at: "internal/hold hold.leave", old: "h.unwatch()"},
 	{name: "one that watches takes a hold over that nobody watches", by: "rlock TestWhatIsPassedOnIsWatched",
 		at: "internal/hold Settings.terms", old: ", Notified: s.Notified}", new: "}"},

@@ -49,15 +49,16 @@ type member struct {
 
 	rev atomic.Int64 // that of known
 
-	mu  sync.Mutex // guards what follows, and what each Shard says
-	has map[held]*Shard
+	mu       sync.Mutex // guards what follows, and what each Shard says
+	has      map[held]*Shard
+	answered time.Time // when the member last knew what it has
 }
 
 func newMember(ctx context.Context, r *resource, l *hold.Lease, work func(context.Context, *Shard) error) *member {
 	m := &member{
 		resource: r, lease: l, owner: l.Owner(), work: work,
 		given: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		has: make(map[held]*Shard),
+		has: make(map[held]*Shard), answered: time.Now(),
 	}
 	m.ctx, m.end = context.WithCancelCause(l.Context(ctx))
 	return m
@@ -84,12 +85,23 @@ func (m *member) serve() error {
 		case errors.Is(err, errs.Closed):
 			return err
 		}
-		// Redis refuses for a reason that an operator ends. The shards stay, as long as they are renewed.
+		// Redis refuses for a reason that an operator ends.
 		if failures++; failures == 1 {
 			m.warn("holdfast: a member cannot see who has which shard", "error", errs.Plain(err))
 		}
+		if m.outdated() {
+			return fmt.Errorf("%w: %w", errs.Lost, err)
+		}
 		_ = engine.Sleep(m.ctx, pause(failures, rarely))
 	}
+}
+
+// outdated reports whether the member has not known for a whole lease what it has. Its renewals keep its lease, but
+// not the table: that may run out a lease later, and then others take the shards.
+func (m *member) outdated() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.answered) > m.config.hold.Length
 }
 
 // Heard implements line.Hearer.
@@ -163,6 +175,9 @@ func (m *member) ask(ctx context.Context) (next time.Time, err error) {
 		return next, errs.Lost
 	}
 	b := balanceIn(call)
+	m.mu.Lock()
+	m.answered = call.Sent
+	m.mu.Unlock()
 	m.known = b.version
 	m.rev.Store(b.rev)
 	if !b.same {

@@ -283,3 +283,30 @@ func TestRun_ReturnsWhenItsWorksHave(t *testing.T) {
 		b.retire()
 	})
 }
+
+// Redis renews the members, but refuses to say who has what, and the table runs out meanwhile. Each gives its works
+// up in time: nobody begins one beside another when Redis answers again.
+func TestRun_MembersThatRedisDoesNotAnswerAreLost(t *testing.T) {
+	play(t, 4, func(t *testing.T, s *stage) {
+		a, b := s.join("a", nil), s.join("b", nil)
+		s.rest()
+		s.want("[2 2]", a, b)
+		for _, m := range []*member{a, b} {
+			m.p.Each(func(s world.Sending) redistest.Fault {
+				if s.Script == world.ShardsBalanceRun {
+					return redistest.ReplyError("NOPERM this user has no permissions to run the 'hgetall' command")
+				}
+				return redistest.Pass
+			})
+		}
+		s.At(5 * time.Minute)
+		s.want("[0 0]", a, b)
+		for _, m := range []*member{a, b} {
+			m.p.Each(nil)
+		}
+		s.At(6 * time.Minute)
+		s.want("[2 2]", a, b)
+		a.retire()
+		b.retire()
+	})
+}

@@ -29,6 +29,8 @@ var shardsBugs = []bug{
 		at: "shards member.ask", old: "time.Until(m.sent[0].Add(each))", new: "0"},
 	{name: "work that fails begins again at once", by: "shards TestRun_WorkThatReturnsBeginsAgainLater",
 		at: "shards Shard.run", old: "_ = engine.Sleep(s.ctx, pause(failures, seldom))", new: "_ = engine.Sleep(s.ctx, time.Millisecond)"},
+	{name: "a member that knows nothing of its shards goes on with them", by: "shards TestRun_MembersThatRedisDoesNotAnswerAreLost",
+		at: "shards member.serve", old: "if m.outdated() {", new: "if false {"},
 	{name: "Run does not wait for its works", by: "shards TestRun_ReturnsWhenItsWorksHave",
 		at: "shards Shards.belong", old: "m.returned()", new: ""},
 	{name: "a watch sees no end of the last lease", by: "shards TestWatch",

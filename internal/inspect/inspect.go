@@ -19,9 +19,9 @@ var folder embed.FS
 
 var lua = conn.Texts(folder)
 
-var script = conn.NewScript("inspect", lua("inspect"), conn.Always, conn.Mixed)
+var script = conn.NewScript("inspect", lua("beside", "kinds", "inspect"), conn.Always, conn.Mixed)
 
-// The kinds that this package names; lua/inspect.lua has all.
+// The kinds that this package names; lua/kinds.lua has all.
 const (
 	rwLock  = "rwlock"
 	permits = "permits"

@@ -47,7 +47,7 @@ var leaseBugs = []bug{
 		at: "internal/hold hold.outcome", old: "return h.foundGone(gone)", new: "_ = gone; return err"},
 	{name: "one permit is taken for another by the Monitor", by: ". TestMonitorPermits", at: ". monitor.judge", old: "h.Permit", new: `""`},
 	{name: "a permit whose lease is over is told as taken", step: servers, by: ". TestInspectManyPermits",
-		at: "internal/inspect/lua/inspect.lua permits", old: "if tonumber(found[i + 1]) > tonumber(ms) then",
+		at: "internal/inspect/lua/kinds.lua permits", old: "if tonumber(found[i + 1]) > tonumber(ms) then",
 		new: "if tonumber(found[i + 1]) > 0 then"},
 	{name: "a lease that is nearly over is passed on", by: "rlock TestCohort_LessThanHalfOfTheLeaseIsLeft",
 		at: "internal/hold hold.makeHeir", old: "left < (c.terms.Lease+c.terms.Grace)/2 ||"},

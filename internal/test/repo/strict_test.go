@@ -25,7 +25,7 @@ var undeclared = map[string]struct {
 	"rwlock/lua/rrecount.lua":          {4, "the reader's own keys"},
 	"rwlock/lua/rrenew.lua":            {1, "the reader's own keys"},
 	"rwlock/lua/rrelease.lua":          {1, "the reader's own keys"},
-	"internal/inspect/lua/inspect.lua": {14, "what may stand beside a name: it may be out of reach, and is not needed"},
+	"internal/inspect/lua/beside.lua":  {14, "what may stand beside a name: it may be out of reach, and is not needed"},
 }
 
 func TestEachScriptNamesItsCommandsAndKeys(t *testing.T) {

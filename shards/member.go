@@ -38,6 +38,10 @@ type member struct {
 	given chan struct{}  // holds one signal: a shard is to be given up
 	turn  chan struct{}  // holds one signal while a request is under way
 
+	// unheard ends the membership when it has not known for a whole lease what it has. Renewals keep its lease, but
+	// not the table: that may run out a lease later, and then others take the shards.
+	unheard *time.Timer
+
 	// What follows belongs to the one that has the turn.
 	known version
 	sent  [atMost]time.Time // when the last requests were made, the oldest first
@@ -49,16 +53,15 @@ type member struct {
 
 	rev atomic.Int64 // that of known
 
-	mu       sync.Mutex // guards what follows, and what each Shard says
-	has      map[held]*Shard
-	answered time.Time // when the member last knew what it has
+	mu  sync.Mutex // guards what follows, and what each Shard says
+	has map[held]*Shard
 }
 
 func newMember(ctx context.Context, r *resource, l *hold.Lease, work func(context.Context, *Shard) error) *member {
 	m := &member{
 		resource: r, lease: l, owner: l.Owner(), work: work,
 		given: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		has: make(map[held]*Shard), answered: time.Now(),
+		has: make(map[held]*Shard),
 	}
 	m.ctx, m.end = context.WithCancelCause(l.Context(ctx))
 	return m
@@ -68,6 +71,10 @@ func newMember(ctx context.Context, r *resource, l *hold.Lease, work func(contex
 func (m *member) serve() error {
 	stop := context.AfterFunc(m.engine.Draining(), func() { m.end(errs.Closed) })
 	defer stop()
+	m.unheard = time.AfterFunc(m.config.hold.Length, func() {
+		m.end(fmt.Errorf("%w: redis has not answered for %v which shards the member has", errs.Lost, m.config.hold.Length))
+	})
+	defer m.unheard.Stop()
 	m.works.Go(m.giveUp)
 	want := &line.Want{
 		Kind:    m.engine.Telemetry.Kind(watchKind, m.name),
@@ -89,19 +96,8 @@ func (m *member) serve() error {
 		if failures++; failures == 1 {
 			m.warn("holdfast: a member cannot see who has which shard", "error", errs.Plain(err))
 		}
-		if m.outdated() {
-			return fmt.Errorf("%w: %w", errs.Lost, err)
-		}
 		_ = engine.Sleep(m.ctx, pause(failures, rarely))
 	}
-}
-
-// outdated reports whether the member has not known for a whole lease what it has. Its renewals keep its lease, but
-// not the table: that may run out a lease later, and then others take the shards.
-func (m *member) outdated() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return time.Since(m.answered) > m.config.hold.Length
 }
 
 // Heard implements line.Hearer.
@@ -175,9 +171,7 @@ func (m *member) ask(ctx context.Context) (next time.Time, err error) {
 		return next, errs.Lost
 	}
 	b := balanceIn(call)
-	m.mu.Lock()
-	m.answered = call.Sent
-	m.mu.Unlock()
+	m.unheard.Reset(m.config.hold.Length)
 	m.known = b.version
 	m.rev.Store(b.rev)
 	if !b.same {

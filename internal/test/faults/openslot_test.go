@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/shards"
+	"github.com/holdfast-go/holdfast/slots"
 )
 
 // openSlot is a cluster in which the slot of a name can be open, with the name's first key on the server that it
@@ -100,6 +103,17 @@ func (s *openSlot) score(key string) func() float64 {
 	}
 }
 
+// time returns the greatest score that is a time, of a sorted set with others beyond each.
+func (s *openSlot) time(key string) func() float64 {
+	return func() float64 {
+		times := &redis.ZRangeBy{Min: "0", Max: "(4503599627370496", Count: 1} // 2^52
+		for _, of := range s.rdb.ZRevRangeByScoreWithScores(s.ctx, key, times).Val() {
+			return of.Score
+		}
+		return 0
+	}
+}
+
 // slotLease is soon renewed.
 const slotLease = 10 * time.Second
 
@@ -109,7 +123,7 @@ func TestASlotStaysOpenUnderEachKind(t *testing.T) {
 	for kind, play := range map[string]func(s *openSlot){
 		"permits": opensUnderPermits, "semaphore": opensUnderASemaphore, "latch": opensUnderALatch,
 		"barrier": opensUnderABarrier, "once": opensUnderWork, "tick": opensUnderATick, "leader": opensUnderALeader,
-		"several": opensUnderSeveral, "quorum": opensUnderAQuorum,
+		"several": opensUnderSeveral, "quorum": opensUnderAQuorum, "slots": opensUnderSlots, "shards": opensUnderShards,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			rdb := cluster.Client(t)
@@ -145,6 +159,52 @@ func opensUnderASemaphore(s *openSlot) {
 	if n, err := mine.Available(s.ctx); n != 2 || err != nil {
 		s.t.Errorf("%d are free, %v", n, err)
 	}
+}
+
+func opensUnderSlots(s *openSlot) {
+	numbers := func(c *holdfast.Client) *slots.Slots {
+		return c.Slots(s.name, 2, slots.Lease(holdfast.Renewed(slotLease)))
+	}
+	l, err := numbers(s.p).Acquire(s.ctx)
+	s.must(err)
+	at, err := keys.Space("").ForSlots(s.name)
+	s.must(err)
+	s.open(at.Taken, func() {
+		s.renewed("a number", s.time(at.Taken))
+		s.waits("Acquire", func() error { return second(numbers(s.q).Acquire(s.ctx)) })
+		s.must(l.Err(), l.Release(s.ctx))
+	})
+}
+
+// A member goes on with its works, and another has its share when the slot has moved.
+func opensUnderShards(s *openSlot) {
+	ctx, stop := context.WithCancel(s.ctx)
+	var all sync.WaitGroup
+	member := func(c *holdfast.Client) (works chan context.Context) {
+		works = make(chan context.Context, 8)
+		all.Go(func() {
+			_ = c.Shards(s.name, 2, shards.Lease(slotLease)).Run(ctx, func(ctx context.Context, _ *shards.Shard) error {
+				works <- ctx
+				<-ctx.Done()
+				return nil
+			})
+		})
+		return works
+	}
+	mine := member(s.p)
+	first, other := <-mine, <-mine
+	at, err := keys.Space("").ForShards(s.name)
+	s.must(err)
+	s.open(at.Members, func() {
+		s.renewed("a member", s.score(at.Members))
+		s.waits("another member", func() error {
+			<-member(s.q)
+			return nil
+		})
+		s.must(first.Err(), other.Err())
+	})
+	stop()
+	all.Wait()
 }
 
 func opensUnderALatch(s *openSlot) {

@@ -12,6 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/shards"
+	"github.com/holdfast-go/holdfast/slots"
 )
 
 // found is the time in which whoever holds something finds that Redis no longer has it: by the next renewal.
@@ -42,6 +44,8 @@ func TestAServerWithoutItsDataKnowsNobody(t *testing.T) {
 			"tick":    rebootsUnderATick,
 			"leader":  rebootsUnderALeader,
 			"several": rebootsUnderSeveral,
+			"slots":   rebootsUnderSlots,
+			"shards":  rebootsUnderShards,
 		} {
 			t.Run(what+", "+name, func(t *testing.T) {
 				world.Play(t, func(t *testing.T, w *world.World) {
@@ -111,6 +115,43 @@ func rebootsUnderPermits(r *rebooting) {
 	r.must(err)
 	time.Sleep(time.Minute)
 	r.must(again.Release(r.ctx))
+}
+
+// Who waits has the number, and the former holder's release leaves it to them.
+func rebootsUnderSlots(r *rebooting) {
+	acquire := func(c *holdfast.Client) slots.Slot {
+		l, err := c.Slots("ids", 1).Acquire(r.ctx)
+		r.must(err)
+		return l
+	}
+	held, waits := acquire(r.p), make(chan slots.Slot, 1)
+	go func() { waits <- acquire(r.q) }()
+	time.Sleep(2 * time.Second)
+	r.forget()
+	next := ends(r.t, "one that waits", waits, 2*time.Second)
+	r.grows(held.Token(), next.Token())
+	ends(r.t, "the former holder", held.Done(), found)
+	r.want(held.Release(r.ctx), holdfast.ErrLost)
+	r.must(next.Err(), next.Release(r.ctx))
+}
+
+// The work ends, and begins again in a new membership.
+func rebootsUnderShards(r *rebooting) {
+	ctx, stop := context.WithCancel(r.ctx)
+	tokens, over := make(chan int64, 8), make(chan error, 1)
+	go func() {
+		over <- r.p.Shards("parts", 1).Run(ctx, func(ctx context.Context, s *shards.Shard) error {
+			tokens <- s.Token()
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	first := <-tokens
+	time.Sleep(2 * time.Second)
+	r.forget()
+	r.grows(first, ends(r.t, "the work begins again", tokens, found+5*time.Second))
+	stop()
+	<-over
 }
 
 // Who waits does not know; who comes finds no latch.

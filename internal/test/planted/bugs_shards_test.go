@@ -30,7 +30,7 @@ var shardsBugs = []bug{
 	{name: "work that fails begins again at once", by: "shards TestRun_WorkThatReturnsBeginsAgainLater",
 		at: "shards Shard.run", old: "_ = engine.Sleep(s.ctx, pause(failures, seldom))", new: "_ = engine.Sleep(s.ctx, time.Millisecond)"},
 	{name: "a member that knows nothing of its shards goes on with them", by: "shards TestRun_MembersThatRedisDoesNotAnswerAreLost",
-		at: "shards member.serve", old: "if m.outdated() {", new: "if false {"},
+		at: "shards member.serve", old: "m.end(fmt.Errorf(", new: "_ = error(fmt.Errorf("},
 	{name: "Run does not wait for its works", by: "shards TestRun_ReturnsWhenItsWorksHave",
 		at: "shards Shards.belong", old: "m.returned()", new: ""},
 	{name: "a watch sees no end of the last lease", by: "shards TestWatch",

@@ -20,12 +20,12 @@ var undeclared = map[string]struct {
 	commands int
 	why      string
 }{
-	"rwlock/lua/left.lua":              {2, "the keys of readers that only the lock's hash names"},
-	"rwlock/lua/rlock.lua":             {2, "the reader's own key"},
-	"rwlock/lua/rrecount.lua":          {4, "the reader's own keys"},
-	"rwlock/lua/rrenew.lua":            {1, "the reader's own keys"},
-	"rwlock/lua/rrelease.lua":          {1, "the reader's own keys"},
-	"internal/inspect/lua/beside.lua":  {14, "what may stand beside a name: it may be out of reach, and is not needed"},
+	"rwlock/lua/left.lua":             {2, "the keys of readers that only the lock's hash names"},
+	"rwlock/lua/rlock.lua":            {2, "the reader's own key"},
+	"rwlock/lua/rrecount.lua":         {4, "the reader's own keys"},
+	"rwlock/lua/rrenew.lua":           {1, "the reader's own keys"},
+	"rwlock/lua/rrelease.lua":         {1, "the reader's own keys"},
+	"internal/inspect/lua/beside.lua": {14, "what may stand beside a name: it may be out of reach, and is not needed"},
 }
 
 func TestEachScriptNamesItsCommandsAndKeys(t *testing.T) {

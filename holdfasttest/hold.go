@@ -28,13 +28,14 @@ func (s *Server) HoldElsewhere(name string) (release func()) {
 	}
 }
 
-// Expire ends what is held at a name, as if the time of each holder were over: locks, leads, leased permits and
-// slots. The holders find out when they renew; those who wait, when they ask. It does nothing to a Once or a Barrier,
+// Expire ends what is held at a name, as if the time of each holder were over: locks, leads, leased permits, slots and
+// memberships of shards. The holders find out when they renew; those who wait, when they ask. It does nothing to a Once or a Barrier,
 // nor to what a Client with a WithKeyPrefix holds.
 func (s *Server) Expire(name string) {
 	permits, err := keys.Space("").ForPermits(name)
 	numbers, err2 := keys.Space("").ForSlots(name)
-	if errors.Join(err, err2) != nil || !s.expire(permits.Taken) && !s.expire(numbers.Taken) {
+	shared, err3 := keys.Space("").ForShards(name)
+	if errors.Join(err, err2, err3) != nil || !s.expire(permits.Taken) && !s.expire(numbers.Taken) && !s.expire(shared.Members) {
 		s.mini.Del(name)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/internal/test/lockertest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/shards"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -129,6 +130,26 @@ func TestExpire(t *testing.T) {
 		<-l.Done()
 		wantErr(t, l.Err(), holdfast.ErrLost)
 		s.RequireTokensGrow(l.Token(), other.Token())
+	})
+}
+
+func TestExpire_Shards(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		ctx, stop := context.WithCancel(t.Context())
+		over, works := make(chan error, 1), make(chan context.Context, 2)
+		go func() {
+			over <- s.Client().Shards("x", 1).Run(ctx, func(ctx context.Context, _ *shards.Shard) error {
+				works <- ctx
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		first := <-works
+		s.Expire("x")
+		<-works // as a new member
+		wantErr(t, context.Cause(first), holdfast.ErrLost)
+		stop()
+		wantErr(t, <-over, context.Canceled)
 	})
 }
 

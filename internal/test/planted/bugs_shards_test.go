@@ -31,6 +31,8 @@ var shardsBugs = []bug{
 		at: "shards Shard.run", old: "_ = engine.Sleep(s.ctx, pause(failures, seldom))", new: "_ = engine.Sleep(s.ctx, time.Millisecond)"},
 	{name: "a member that knows nothing of its shards goes on with them", by: "shards TestRun_MembersThatRedisDoesNotAnswerAreLost",
 		at: "shards member.serve", old: "m.end(fmt.Errorf(", new: "_ = error(fmt.Errorf("},
+	{name: "a test cannot let members of shards expire", by: "holdfasttest TestExpire_Shards",
+		at: "holdfasttest Server.Expire", old: "&& !s.expire(shared.Members)"},
 	{name: "Run does not wait for its works", by: "shards TestRun_ReturnsWhenItsWorksHave",
 		at: "shards Shards.belong", old: "m.returned()", new: ""},
 	{name: "a watch sees no end of the last lease", by: "shards TestWatch",

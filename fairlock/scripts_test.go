@@ -280,9 +280,10 @@ func TestFreeScript(t *testing.T) {
 	})
 }
 
-// A user without the right to leave the queue is refused the lock, and leaves nothing held.
+// A user without the right to leave the queue, who is in it, is refused the lock, and leaves nothing held.
 func TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
-	for what, before := range map[string]state{"free": free(), "handed to it": held(mine, 0, 3_000)} {
+	first := place{mine, 11, 3000}
+	for what, before := range map[string]state{"free": free(first), "handed to it": held(mine, 0, 3_000, first)} {
 		rdb := redistest.Server(t).Client(t)
 		ctx := t.Context()
 		before.set(ctx, rdb)

@@ -135,7 +135,7 @@ func TestExpire(t *testing.T) {
 
 func TestExpire_Shards(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
-		ctx, stop := context.WithCancel(t.Context())
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		over, works := make(chan error, 1), make(chan context.Context, 2)
 		go func() {
 			over <- s.Client().Shards("x", 1).Run(ctx, func(ctx context.Context, _ *shards.Shard) error {

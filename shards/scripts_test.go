@@ -314,7 +314,7 @@ func TestOutOfMemory(t *testing.T) {
 	a.play([]step{
 		{"join c", "OOM", "OOM", "a=0,1,2,3 b="},
 		{"renew a 60000", "1 60s", "1 60s", "a=0,1,2,3 b="},
-		{"balance a 0", "1 2 has 1 2 3 gives 1", "1 2 has 1 2 3 gives 1", "a=1,2,3 b="},
+		{"balance a 0", "1 2 has 1 2 3 gives 3", "1 2 has 1 2 3 gives 3", "a=1,2,3 b="},
 		{"leave a", "1", "0", "b="},
 	})
 }

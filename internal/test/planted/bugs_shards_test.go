@@ -32,7 +32,7 @@ var shardsBugs = []bug{
 	{name: "a member that knows nothing of its shards goes on with them", by: "shards TestRun_MembersThatRedisDoesNotAnswerAreLost",
 		at: "shards member.serve", old: "m.end(fmt.Errorf(", new: "_ = error(fmt.Errorf("},
 	{name: "a test cannot let members of shards expire", by: "holdfasttest TestExpire_Shards",
-		at: "holdfasttest Server.Expire", old: "&& !s.expire(shared.Members)"},
+		at: "holdfasttest Server.Expire", old: "!s.expire(shared.Members)", new: "!s.expire(shared.Table)"},
 	{name: "Run does not wait for its works", by: "shards TestRun_ReturnsWhenItsWorksHave",
 		at: "shards Shards.belong", old: "m.returned()", new: ""},
 	{name: "a watch sees no end of the last lease", by: "shards TestWatch",

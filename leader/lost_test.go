@@ -22,14 +22,13 @@ func TestLostReplies(t *testing.T) {
 		fault redistest.Fault
 		lease time.Duration
 	}{
-		"closed after":           {redistest.CloseAfterExec, 30 * time.Second},
-		"closed before":          {redistest.DropBefore, 30 * time.Second},
-		"half":                   {redistest.HalfReply, 30 * time.Second},
-		"twice":                  {redistest.Duplicate, 30 * time.Second},
-		"late":                   {redistest.Delay(600 * time.Millisecond), 30 * time.Second},
-		"very late":              {redistest.Delay(1300 * time.Millisecond), 30 * time.Second},
-		"later than the lease":   {redistest.Delay(1300 * time.Millisecond), time.Second},
-		"answered after its end": {redistest.DelayReply(900 * time.Millisecond), 500 * time.Millisecond},
+		"closed after":         {redistest.CloseAfterExec, 30 * time.Second},
+		"closed before":        {redistest.DropBefore, 30 * time.Second},
+		"half":                 {redistest.HalfReply, 30 * time.Second},
+		"twice":                {redistest.Duplicate, 30 * time.Second},
+		"late":                 {redistest.Delay(600 * time.Millisecond), 30 * time.Second},
+		"very late":            {redistest.Delay(1300 * time.Millisecond), 30 * time.Second},
+		"later than the lease": {redistest.Delay(1300 * time.Millisecond), time.Second},
 	} {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, s *stage) {
@@ -110,4 +109,26 @@ func TestACampaignThatIsCancelledLeavesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A lead is granted, and the answer comes when its lease is over. The campaign goes on.
+func TestALeadThatIsGrantedTooLate(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		c := s.candidate("a", leader.Lease(500*time.Millisecond))
+		c.p.On("leader enter", 1, redistest.DelayReply(900*time.Millisecond))
+		led := make(chan struct{}, 1)
+		c.campaign(func(ctx context.Context, _ *leader.Term) error {
+			led <- struct{}{}
+			<-ctx.Done()
+			return nil
+		})
+		s.At(10 * time.Second)
+		select {
+		case <-led:
+		default:
+			t.Error("it never leads")
+		}
+		c.stop(nil)
+		<-c.done
+	})
 }

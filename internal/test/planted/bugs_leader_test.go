@@ -34,7 +34,7 @@ var leaderBugs = []bug{
 	{name: "the candidate that leads next is not told", by: "leader TestAResignationHandsOverAtOnce",
 		at:  "internal/lockhash/lua/release.lua hand_over",
 		old: "publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36), string.sub(head, 38) .. ' ' .. token .. ' ' .. rest)"},
-	{name: "a lead that was granted too late ends the campaign for good", by: "leader TestLostReplies",
+	{name: "a lead that was granted too late ends the campaign for good", by: "leader TestALeadThatIsGrantedTooLate",
 		at: "leader Election.notElected", old: "case errors.Is(err, errs.Lost): return outcome{}"},
 	{name: "an election does not ask for the replicas of its Client", by: "leader TestALeadCountsOnlyIfReplicasHaveIt",
 		at: "leader newConfig", old: "c.hold.Replicas = defaults.Length, defaults.Grace, defaults.Replicas", new: "_ = defaults.Length, defaults.Grace, defaults.Replicas"},

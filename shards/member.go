@@ -38,8 +38,8 @@ type member struct {
 	given chan struct{}  // holds one signal: a shard is to be given up
 	turn  chan struct{}  // holds one signal while a request is under way
 
-	// unheard ends the membership when it has not known for a whole lease what it has. Renewals keep its lease, but
-	// not the table: that may run out a lease later, and then others take the shards.
+	// unheard ends the membership when it has not known for longest what it has. Renewals keep its lease, but not the
+	// table: that may run out later, and then others take the shards.
 	unheard *time.Timer
 
 	// What follows belongs to the one that has the turn.
@@ -71,8 +71,8 @@ func newMember(ctx context.Context, r *resource, l *hold.Lease, work func(contex
 func (m *member) serve() error {
 	stop := context.AfterFunc(m.engine.Draining(), func() { m.end(errs.Closed) })
 	defer stop()
-	m.unheard = time.AfterFunc(m.config.hold.Length, func() {
-		m.end(fmt.Errorf("%w: redis has not answered for %v which shards the member has", errs.Lost, m.config.hold.Length))
+	m.unheard = time.AfterFunc(m.longest(), func() {
+		m.end(fmt.Errorf("%w: redis has not answered for %v which shards the member has", errs.Lost, m.longest()))
 	})
 	defer m.unheard.Stop()
 	m.works.Go(m.giveUp)
@@ -99,6 +99,9 @@ func (m *member) serve() error {
 		_ = engine.Sleep(m.ctx, pause(failures, rarely))
 	}
 }
+
+// longest returns for how long a member may not be answered what it has.
+func (m *member) longest() time.Duration { return m.config.hold.Length + patience }
 
 // Heard implements line.Hearer.
 func (m *member) Heard(message string) error {
@@ -171,7 +174,7 @@ func (m *member) ask(ctx context.Context) (next time.Time, err error) {
 		return next, errs.Lost
 	}
 	b := balanceIn(call)
-	m.unheard.Reset(m.config.hold.Length)
+	m.unheard.Reset(m.longest())
 	m.known = b.version
 	m.rev.Store(b.rev)
 	if !b.same {

@@ -54,7 +54,7 @@ func Moves(n int) Option { return func(c *config) { c.moves = n } }
 
 // Lease sets how long a member has its shards after the last renewal. If its process dies, others take them
 // within d and a second. It is renewed every third of d. The default is the Client's, 30 s without WithDefaults; d
-// is at least holdfast.MinLease.
+// is at least lease.MinLease.
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
 // Grace makes the contexts of works end d before others can take the shards of a member whose lease is not

@@ -17,9 +17,11 @@ const (
 	// watchKind is the kind of those who wait for a change: members, and those that watch.
 	watchKind = "shards.watch"
 
-	// tableLives is how many leases the table is kept for after a member has looked at it last. A member looks
-	// every 1.25 s, if Redis can be reached.
+	// The table is kept for tableLives leases and tableRest after a member has looked at it last, or for half of that.
+	// A member looks every 1.25 s, if Redis answers; one that is not answered for a lease and patience is lost.
 	tableLives = 4
+	tableRest  = 10 * time.Second
+	patience   = 3 * time.Second
 )
 
 // resource is one membership, for its hold.
@@ -97,4 +99,6 @@ func (r *resource) balance(owner hold.Owner, known version, gives []held) *conn.
 }
 
 // tableKept returns how long the table is kept at least, in ms.
-func (r *resource) tableKept() int64 { return tableLives * r.config.hold.Length.Milliseconds() }
+func (r *resource) tableKept() int64 {
+	return (tableLives*r.config.hold.Length + tableRest).Milliseconds()
+}

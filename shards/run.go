@@ -19,7 +19,8 @@ import (
 //
 //   - when another member is to have the shard: its cause matches ErrResigned. That member begins its work once this
 //     one has returned, however long that takes; after a whole lease the log says so. The other shards go on.
-//   - when the member is lost, with ErrLost: Redis was out of reach for a lease, refused to answer for one, or has lost its data. Then
+//   - when the member is lost, with ErrLost: Redis was out of reach for a lease, has refused to say for a lease and 3 s what
+//     the member has, or has lost its data. Then
 //     all works end, before others can have their shards. When they have returned, Run goes on as a new member.
 //   - when ctx ends. When all works have returned, the shards are given up, and Run returns an error that
 //     matches ctx's.

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/shards"
 )
 
@@ -306,6 +307,22 @@ func TestRun_MembersThatRedisDoesNotAnswerAreLost(t *testing.T) {
 		}
 		s.At(6 * time.Minute)
 		s.want("[2 2]", a, b)
+		a.retire()
+		b.retire()
+	})
+}
+
+// A lease that is much shorter than the time between two requests: the table outlasts it, and nobody is lost.
+func TestRun_TheShortestLease(t *testing.T) {
+	play(t, 4, func(t *testing.T, s *stage) {
+		a, b := s.join("a", nil, shards.Lease(lease.MinLease)), s.join("b", nil, shards.Lease(lease.MinLease))
+		s.rest()
+		s.moved()
+		s.At(time.Minute)
+		s.want("[2 2]", a, b)
+		if all, _ := s.moved(); all != 0 || s.begun[0]+s.begun[1]+s.begun[2]+s.begun[3] != 6 {
+			t.Errorf("%d moves, and works began %v times", all, s.begun)
+		}
 		a.retire()
 		b.retire()
 	})

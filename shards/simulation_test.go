@@ -28,7 +28,7 @@ func TestSimulation(t *testing.T) {
 			s.At(s.Now() + time.Duration(c.r.Int64N(int64(15*time.Second))))
 		}
 		c.heal()
-		s.At(s.Now() + lease + time.Minute)
+		s.At(s.Now() + usual + time.Minute)
 		c.wantEven()
 		for _, m := range slices.Concat(c.in, c.dead) {
 			m.retire()
@@ -36,7 +36,7 @@ func TestSimulation(t *testing.T) {
 	})
 }
 
-const lease = 30 * time.Second // the default
+const usual = 30 * time.Second // the default
 
 // churn is what happens to the members.
 type churn struct {

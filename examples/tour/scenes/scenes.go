@@ -21,6 +21,7 @@ var scenes = []scene{
 	{"A permit that expires", permitExpires},
 	{"A holder dies, and its permits come back", permitsComeBack},
 	{"Numbered slots: each process has its own, and a dead one's rests", numberedSlots},
+	{"Six shards, three members: they share evenly, and a dead one's go on elsewhere", dividedWork},
 	{"A latch of five", latchOfFive},
 	{"A barrier of three: they go on together, or are told", threeTogether},
 	{"One leads; it resigns, and the next leads", oneLeads},

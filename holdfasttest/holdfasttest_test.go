@@ -146,7 +146,11 @@ func TestExpire_Shards(t *testing.T) {
 		}()
 		first := <-works
 		s.Expire("x")
-		<-works // as a new member
+		select {
+		case <-works: // as a new member
+		case <-ctx.Done():
+			t.Error("the work has gone on")
+		}
 		wantErr(t, context.Cause(first), holdfast.ErrLost)
 		stop()
 		wantErr(t, <-over, context.Canceled)

@@ -360,7 +360,11 @@ func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string,
 		got, err := rdb.Eval(ctx, source, keys, tc.argsAt(started)...).Result()
 		ended := rdb.Time(ctx).Val().UnixMicro()
 		values, ok := got.([]any)
-		if n, brief := got.(int64); brief && !strings.HasPrefix(reply, "[") {
+		n, brief := got.(int64)
+		if brief && i == 1 && slack > 0 && strings.HasPrefix(reply, "[1 now ") {
+			reply = "now" // time has passed, so it is prolonged again
+		}
+		if brief && !strings.HasPrefix(reply, "[") {
 			values, ok = []any{n}, true
 		}
 		if !ok || err != nil {

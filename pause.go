@@ -102,7 +102,7 @@ func (c *Client) pauseOf(name string) (string, error) {
 // as it waits for the lock, and locks again within 1.25 s of the end. If the wait ends before, the error matches ErrPaused.
 // It costs one request, after the grant. Work that has begun goes on.
 //
-// A lock of a Client can do that. For a MultiLock, a Quorum or a Lockable of your own, work does not run, and the error matches
+// A lock of a Client can do that, and permits; a stripe has the name <name>:<number>. For slots, a MultiLock, a Quorum or a Lockable of your own, work does not run, and the error matches
 // ErrBadArgument.
 func Pausable() DoOption { return func(d *doing) { d.pausable = true } }
 
@@ -120,7 +120,10 @@ func unpaused[H Handle](ctx context.Context, lockIt func(context.Context) (H, er
 			return none, together(errs.Wrap("do", err), l.Release(ctx))
 		}
 		e, key := (*hold.Lease)(held).Home()
-		key = e.Keys.PauseAt(key)
+		key, err = e.Keys.ForPause(key) // which refuses what is not at the key of its name
+		if err != nil {
+			return none, together(errs.Wrap("do", err), l.Release(ctx))
+		}
 		p, err := pause.Look(ctx, e, key)
 		if err == nil && !p.Lasts() {
 			return l, nil

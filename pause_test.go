@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/once"
@@ -141,6 +142,12 @@ func TestPause_OnceAndDo(t *testing.T) {
 		must(t, once.Do(t.Context(), charge, "during", work))
 		if took := time.Since(began); done != 4 || took < time.Minute || took > 63*time.Second {
 			t.Errorf("%d times, after %v", done, took)
+		}
+		prefixed := clienttest.OpenClient(t, mini.Client(), holdfast.WithKeyPrefix("app:"))
+		for _, l := range []holdfast.Locker{c.Slots("y", 1).Locker(), prefixed.Slots("y", 1).Locker()} {
+			if err := holdfast.Do(t.Context(), l, work, holdfast.Pausable()); !errors.Is(err, holdfast.ErrBadArgument) || done != 4 {
+				t.Errorf("%v", err)
+			}
 		}
 		err := holdfast.Do(t.Context(), holdfast.NewMultiLock(c.Mutex("y")), work, holdfast.Pausable())
 		if !errors.Is(err, holdfast.ErrBadArgument) || done != 4 {

@@ -61,7 +61,7 @@ func Grace(d time.Duration) Option {
 // whatever Client: the lease then ends with ErrLost within a round trip or two, and not only with its next renewal.
 // What comes is a message, on which the Client asks Redis; a lost one is made up for by the next renewal. Each
 // such hold costs a subscription, on the one connection that a Client has for all, a goroutine, and a renewal more when it
-// begins. Holds without it cost nothing more. Other kinds ignore the option. The default is off.
+// begins. Holds without it cost nothing more. A nested Lock has what the outer one has. Other kinds ignore the option. The default is off.
 func Notified() Option {
 	return func(s *hold.Settings) { s.Notified = true }
 }

@@ -55,13 +55,15 @@ type member struct {
 
 	mu  sync.Mutex // guards what follows, and what each Shard says
 	has map[held]*Shard
+	had map[int]int64 // the greatest token of each shard
+	on  map[int]bool  // the shards on which a work has not returned
 }
 
 func newMember(ctx context.Context, r *resource, l *hold.Lease, work func(context.Context, *Shard) error) *member {
 	m := &member{
 		resource: r, lease: l, owner: l.Owner(), work: work,
 		given: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		has: make(map[held]*Shard),
+		has: make(map[held]*Shard), had: make(map[int]int64), on: make(map[int]bool),
 	}
 	m.ctx, m.end = context.WithCancelCause(l.Context(ctx))
 	return m
@@ -207,7 +209,13 @@ func (m *member) follow(b balance) {
 			s := &Shard{held: h, member: m}
 			s.ctx, s.end = context.WithCancelCause(m.ctx)
 			m.has[h] = s
-			begin = append(begin, s)
+			if h.token > m.had[h.number] && !m.on[h.number] {
+				m.had[h.number], m.on[h.number] = h.token, true
+				begin = append(begin, s)
+			} else { // Redis has forgotten that it was given up, or to whom it was given since
+				s.over = true
+				m.signal()
+			}
 		}
 		if b.asked[h.number] {
 			ends[m.has[h]] = fmt.Errorf("%w: another member is to have the shard %d", errs.Resigned, h.number)
@@ -243,11 +251,14 @@ func (m *member) endShard(s *Shard, cause error) {
 
 // runShard runs the work on a shard, and then has the shard given up.
 func (m *member) runShard(s *Shard) {
+	defer func() { // even if the work ends its goroutine
+		m.mu.Lock()
+		s.over = true
+		delete(m.on, s.number)
+		m.mu.Unlock()
+		m.signal()
+	}()
 	s.run()
-	m.mu.Lock()
-	s.over = true
-	m.mu.Unlock()
-	m.signal()
 }
 
 // overdue names in the log each work that has not returned for a whole lease since its context ended.
@@ -271,7 +282,8 @@ func (m *member) overdue() {
 	}
 }
 
-// returned waits until all works have returned.
+// returned waits until all works have returned. Meanwhile the member keeps the table, as its lease is renewed: whoever
+// comes finds that the shards are not free.
 func (m *member) returned() {
 	done := make(chan struct{})
 	go func() {
@@ -286,6 +298,9 @@ func (m *member) returned() {
 		case <-done:
 			return
 		case <-tick.C:
+			ctx, cancel := context.WithTimeout(context.Background(), line.PollBound)
+			_ = m.engine.Conn.Run(ctx, m.keep(m.owner)) // or the next one
+			cancel()
 		}
 	}
 }

@@ -47,9 +47,9 @@ func Value(v string) Option { return func(c *config) { c.value = v } }
 // MaxWeight; the default is 1.
 func Weight(w int) Option { return func(c *config) { c.weight = w } }
 
-// Moves bounds how many shards may be on their way at a time, from being asked for to being taken: as long as there
-// are n, no more are asked for. It does not bound how many a member takes that are free, as those of one that has died. The
-// default is 0, no bound. All members should say the same.
+// Moves bounds how many shards are asked for at a time: as long as members have too many, or shards are free, no
+// more than n are. Works that stop slowly while other members come may add some. It does not bound how many a member takes that
+// are free, as those of one that has died. The default is 0, no bound. All members should say the same.
 func Moves(n int) Option { return func(c *config) { c.moves = n } }
 
 // Lease sets how long a member has its shards after the last renewal. If its process dies, others take them

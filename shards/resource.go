@@ -63,6 +63,16 @@ func (r *resource) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	}
 }
 
+// keep returns the call that keeps the table for a member that does not ask any more.
+func (r *resource) keep(owner hold.Owner) *conn.Call {
+	return &conn.Call{
+		Script: renewScript,
+		Keys:   []string{r.at.Members, r.at.Table},
+		Enough: 1,
+		Args:   []any{owner.String(), 0, r.tableKept()},
+	}
+}
+
 func (r *resource) Release(owner hold.Owner, publish string) *conn.Call {
 	return &conn.Call{
 		Script: leaveScript,

@@ -5,6 +5,7 @@ package shards_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -325,5 +326,83 @@ func TestRun_TheShortestLease(t *testing.T) {
 		}
 		a.retire()
 		b.retire()
+	})
+}
+
+// A member leaves, and its work takes longer than the table is kept after the last request. Whoever comes meanwhile
+// has nothing until the work has returned.
+func TestRun_ADrainOutlastsTheTable(t *testing.T) {
+	play(t, 4, func(t *testing.T, s *stage) {
+		a := s.joinOf(s.Process(), "a", time.Minute, nil, shards.Lease(2*time.Second))
+		s.rest()
+		a.stop(errors.New("a rolling deploy"))
+		s.At(40 * time.Second)
+		b := s.join("b", nil, shards.Lease(2*time.Second))
+		s.rest()
+		s.want("[4 0]", a, b)
+		<-a.done
+		s.rest()
+		s.want("[4]", b)
+		b.retire()
+	})
+}
+
+// The table is that of before another member came, as after a failover that forgets: the member that is said to have
+// all shards begins none with the token that it had.
+func TestRun_TheTableOfBefore(t *testing.T) {
+	play(t, 4, func(t *testing.T, s *stage) {
+		a := s.join("a", nil)
+		s.At(10 * time.Second)
+		before, _ := s.Mini.HKeys(tableKey)
+		values := make(map[string]string)
+		for _, field := range before {
+			values[field] = s.Mini.HGet(tableKey, field)
+		}
+		b := s.join("b", nil)
+		s.rest()
+		b.retire()
+		s.rest()
+		s.forced = true
+		for field, value := range values {
+			s.Mini.HSet(tableKey, field, value)
+		}
+		s.rest()
+		s.rest()
+		s.want("[4]", a)
+		a.retire()
+	})
+}
+
+// Redis forgets that a member has a shard, and gives it to the same one again: it has one work on it at a time.
+func TestRun_OneWorkOfAShardInAProcess(t *testing.T) {
+	play(t, 1, func(t *testing.T, s *stage) {
+		a := s.joinOf(s.Process(), "a", 30*time.Second, nil)
+		s.At(10 * time.Second)
+		s.Mini.HDel(tableKey, "0")
+		s.Mini.HSet(tableKey, "rev", "946684800000000")
+		s.At(2 * time.Minute)
+		s.want("[1]", a)
+		if s.begun[0] != 2 {
+			t.Errorf("the work began %d times, want 2", s.begun[0])
+		}
+		a.retire()
+	})
+}
+
+// A work ends its goroutine, as a failed test does. The shard is given up and goes on.
+func TestRun_AWorkThatEndsItsGoroutine(t *testing.T) {
+	play(t, 1, func(t *testing.T, s *stage) {
+		first := true
+		a := s.join("a", func(ctx context.Context, _ *shards.Shard) error {
+			if first {
+				first = false
+				runtime.Goexit()
+			}
+			<-ctx.Done()
+			return nil
+		})
+		s.rest()
+		s.want("[1]", a)
+		a.retire()
 	})
 }

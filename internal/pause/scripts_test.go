@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"resume, one before it":         {finishScript.Source(), end, lines("two", time.Minute) + "\n" + lines("one", time.Hour), "1", "-two one"},
 			"undo, one before it":           {finishScript.Source(), undo, lines("two", time.Minute) + "\n" + lines("one", time.Hour), "1", "one"},
 			"undo, one before it that ends": {finishScript.Source(), undo, lines("two", time.Minute) + "\n" + lines("one", 0), "1", "-two one"},
+			"undo, it was replaced":         {finishScript.Source(), undo, lines("six", time.Hour) + "\n" + lines("two", time.Minute), "1", "six"},
 			"undo, of mine":                 {finishScript.Source(), undo, lines("two", time.Minute), "1", "-two"},
 			"look, of mine":                 {lookScript.Source(), []any{0}, lines("two", time.Minute), "1", "two"},
 			"look, it has ended":            {lookScript.Source(), []any{0}, "-" + lines("two", time.Minute), "0", "-two"},

@@ -360,16 +360,17 @@ func TestRun_TheTableOfBefore(t *testing.T) {
 		}
 		b := s.join("b", nil)
 		s.rest()
-		b.retire()
-		s.rest()
-		s.forced = true
+		s.want("[2 2]", a, b)
+		s.forced = true // b does not know yet
+		s.Mini.Del(tableKey)
 		for field, value := range values {
 			s.Mini.HSet(tableKey, field, value)
 		}
 		s.rest()
 		s.rest()
-		s.want("[4]", a)
+		s.want("[2 2]", a, b)
 		a.retire()
+		b.retire()
 	})
 }
 

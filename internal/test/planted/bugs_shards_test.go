@@ -32,7 +32,7 @@ var shardsBugs = []bug{
 	{name: "a member that knows nothing of its shards goes on with them", by: "shards TestRun_MembersThatRedisDoesNotAnswerAreLost",
 		at: "shards member.serve", old: "m.end(fmt.Errorf(", new: "_ = error(fmt.Errorf("},
 	{name: "a member that leaves does not keep the table", by: "shards TestRun_ADrainOutlastsTheTable",
-		at: "shards member.returned", old: "_ = m.engine.Conn.Run(ctx, m.keep(m.owner))", new: "_ = m.keep(m.owner)"},
+		at: "shards member.returned", old: "_ = m.engine.Conn.Run(ctx, m.keep(m.owner))", new: "_, _ = ctx, m.keep(m.owner)"},
 	{name: "a work begins with a token that it had", by: "shards TestRun_TheTableOfBefore",
 		at: "shards member.follow", old: "h.token > m.had[h.number] &&"},
 	{name: "two works of a shard go on in one process", by: "shards TestRun_OneWorkOfAShardInAProcess",

@@ -1,4 +1,4 @@
-// Priorities: who stands before those who came a little earlier.
+// Priorities: who goes before those who came a little earlier.
 
 package fairlock
 

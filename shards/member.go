@@ -285,9 +285,9 @@ func (m *member) overdue() {
 // returned waits until all works have returned. Meanwhile the member keeps the table, as its lease is renewed: whoever
 // comes finds that the shards are not free.
 func (m *member) returned() {
-	done := make(chan struct{})
+	ctx, done := context.WithCancel(context.Background())
 	go func() {
-		defer close(done)
+		defer done()
 		m.works.Wait()
 	}()
 	tick := time.NewTicker(line.PollBound)
@@ -295,11 +295,11 @@ func (m *member) returned() {
 	for {
 		m.overdue()
 		select {
-		case <-done:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
-			ctx, cancel := context.WithTimeout(context.Background(), line.PollBound)
-			_ = m.engine.Conn.Run(ctx, m.keep(m.owner)) // or the next one
+			try, cancel := context.WithTimeout(ctx, line.PollBound)
+			_ = m.engine.Conn.Run(try, m.keep(m.owner)) // or the next one
 			cancel()
 		}
 	}

@@ -319,8 +319,8 @@ func TestOutOfMemory(t *testing.T) {
 	})
 }
 
-// Whichever command of a script fails, nothing is left without an expiry, and the same request, sent once
-// more, ends as if none had failed.
+// Whichever command of a script fails, nothing is left without an expiry, a shard that was given up is announced by
+// rev, and the same request, sent once more, ends as if none had failed.
 func TestFailingMidway(t *testing.T) {
 	m := redistest.Mini(t)
 	a := newAsker(t, m.Client())
@@ -352,10 +352,14 @@ func TestFailingMidway(t *testing.T) {
 		again = a.ask(time.Minute, tc.command)
 		for k, fired := 1, true; fired; k++ {
 			given()
+			before := a.rdb.HGetAll(t.Context(), "d").Val()
 			disarm := m.FailInside(k)
 			_, err := a.eval(time.Minute, tc.command)
 			fired = disarm()
 			a.state() // it fails if an expiry is missing
+			if after := a.rdb.HGetAll(t.Context(), "d").Val(); before["0"] != after["0"] && after["rev"] == before["rev"] && len(after) > 0 && strings.HasSuffix(after["0"], " ") {
+				t.Errorf("%v, %s: command %d fails, and nobody sees that a shard is free", tc.before, tc.command, k)
+			}
 			got := a.ask(time.Minute, tc.command)
 			if left := a.state(); !slices.Contains([]string{reply, again}, got) || left != state {
 				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",

@@ -1,5 +1,5 @@
 
--- What a waiter with a priority adds to enter.lua: it stands in the queue as if it had come earlier. It
+-- What a waiter with a priority adds to enter.lua: its place in the queue is as if it had come earlier. It
 -- runs after token.lua and queue.lua and before enter.lua, in one script with them, which has the contract
 -- of enter.lua, and also:
 --

@@ -67,7 +67,7 @@ func TestRenewalsWaitForAConnectionThatIsBeingMade(t *testing.T) {
 	})
 }
 
-// The first connection after an outage serves who waits, be it made for renewals that have given up meanwhile.
+// The first connection after an outage serves whoever waits, even if it was made for renewals that have given up meanwhile.
 func TestTheFirstConnectionAfterAnOutageServesWhoeverWaits(t *testing.T) {
 	for range 5 { // it is chance which of those that wait dials first
 		inBubble(t, func(t *testing.T, b *bubble) {

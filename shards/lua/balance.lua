@@ -30,6 +30,7 @@ if redis.call('PTTL', KEYS[2]) < ARGV[7] / 2 then
 end
 if #ARGV > 9 then
   redis.call('ZREM', KEYS[1], '') -- no member is empty; after a first write Redis allows HSET when memory is short
+  turn() -- first: whatever is refused after this, others see that a shard is free
 end
 for i = 10, #ARGV, 2 do
   if redis.call('HGET', KEYS[2], ARGV[i]) == ARGV[i + 1] .. ' ' .. member then

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/shards"
 )
 
 // hardening is the rules of a user, or the commands that a configuration file takes away.
@@ -78,6 +79,20 @@ func uses() map[string]func(ctx context.Context, c *holdfast.Client, name string
 		},
 		"limiter": func(ctx context.Context, c *holdfast.Client, name string) error {
 			return c.Limiter(name, limiter.Rate(100, time.Second)).Wait(ctx, 1)
+		},
+		"shards": func(ctx context.Context, c *holdfast.Client, name string) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			begun := false
+			err := c.Shards(name, 1).Run(ctx, func(context.Context, *shards.Shard) error {
+				begun = true
+				cancel()
+				return nil
+			})
+			if begun {
+				return nil
+			}
+			return err
 		},
 		"leader": func(ctx context.Context, c *holdfast.Client, name string) error {
 			return c.Leader(name).Run(ctx, func(context.Context, *leader.Term) error { return nil })
@@ -150,13 +165,14 @@ func useEachKind(t *testing.T, what string, s *redistest.Proc, as func(*redis.Op
 			c := clienttest.OpenClient(t, s.Client(t, as), holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
-			if kind == "leader" { // it campaigns on until its context ends, and logs why
+			goesOn := kind == "leader" || kind == "shards" // until its context ends, and logs why it does not work
+			if goesOn {
 				ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
 				defer cancel()
 			}
 			err := use(ctx, c, "app:"+what+":"+kind)
 			says := fmt.Sprint(err)
-			if kind == "leader" {
+			if goesOn {
 				says += log.String()
 			}
 			if err != nil && !named.MatchString(says) {

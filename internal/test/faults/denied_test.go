@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/shards"
 )
 
 // commandsOf are those that the scripts in these folders name, in capitals.
@@ -77,6 +78,15 @@ func deeds() map[string]func(ctx context.Context, c *holdfast.Client, name strin
 		},
 		"leader": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
 			_ = c.Leader(name).Run(ctx, func(context.Context, *leader.Term) error { work(); return nil })
+		},
+		"shards": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			_ = c.Shards(name, 2).Run(ctx, func(context.Context, *shards.Shard) error {
+				work()
+				cancel()
+				return nil
+			})
 		},
 		"a lock that stays": func(ctx context.Context, c *holdfast.Client, name string, work func()) {
 			if l, err := c.Mutex(name).Lock(ctx); err == nil {

@@ -33,6 +33,8 @@ var shardsBugs = []bug{
 		at: "shards member.serve", old: "m.end(fmt.Errorf(", new: "_ = error(fmt.Errorf("},
 	{name: "nobody sees a shard that is free though the rest of the request was refused", by: "shards TestFailingMidway",
 		at: "shards/lua/balance.lua", old: "turn() end", new: "end"},
+	{name: "a table stays without an expiry where two commands are refused", by: "internal/test/faults TestNothingStaysForEverWhicheverPairIsDenied",
+		at: "shards/lua/join.lua", old: "redis.call('SET', KEYS[2], '', 'PX', 1)", new: "local nothing = 1"},
 	{name: "a member that leaves does not keep the table", by: "shards TestRun_ADrainOutlastsTheTable",
 		at: "shards member.returned", old: "_ = m.engine.Conn.Run(try, m.keep(m.owner))", new: "_, _ = try, m.keep(m.owner)"},
 	{name: "a work begins with a token that it had", by: "shards TestRun_TheTableOfBefore",

@@ -11,7 +11,7 @@ import (
 
 const (
 	// lookFor is how long a caller looks for its answer before it goes to sleep. Of 50, 75 and 100 µs
-	// this made pairs fastest, for the least CPU time: see decision 0092.
+	// this made pairs fastest, for the least CPU time: see decision 0060.
 	lookFor = 75 * time.Microsecond
 	// mostReads bounds how often it reads meanwhile, where time stands still, as in a bubble of
 	// testing/synctest. It is more than a processor does in lookFor.

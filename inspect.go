@@ -85,10 +85,11 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 
 // InspectAll inspects every name that matches the pattern. The pattern has the syntax of
 // Redis's SCAN, and is compared with names as they are in Redis; "" matches all. With WithKeyPrefix
-// only keys with that prefix are looked at, and names are without it. InspectAll asks every master. It
-// leaves out, unless they are paused, names that are free, names that no synchronizer has, keys of a Once whose work is done,
-// barriers at which nobody waits, and limits of which something can be taken; any whole number counts as
-// KindCount.
+// only keys with that prefix are looked at, and names are without it. InspectAll asks every master.
+//
+// It leaves out names that are free, names that no synchronizer has, keys of a Once whose work is done,
+// barriers at which nobody waits, and limits of which something can be taken. A paused name is never left
+// out. Any whole number counts as KindCount.
 //
 // The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is
 // returned once; a name that appears or goes meanwhile is returned once or not at all. An error with a Name

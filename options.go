@@ -76,10 +76,11 @@ func WithKeyPrefix(prefix string) Option {
 	return func(c *config) { c.keyPrefix = prefix }
 }
 
-// WithIdentity has the Client say in Redis who it is, for example "billing-7f9c/pid 12", and Inspect and
+// WithIdentity has the Client say in Redis who it is, for example "billing-7f9c/pid 12". Inspect and
 // Monitor, in any process, then show that beside what this Client holds and waits for. Everybody who may read
-// the key holdfast_client:{holdfast}:* of this Redis can read it (with WithKeyPrefix the prefix comes first). The default is off, and so is "": a Client
-// then sends nothing, because the name of a host may be a secret. What is more than 256 bytes is cut off.
+// the key holdfast_client:{holdfast}:* of this Redis can read it (with WithKeyPrefix the prefix comes first).
+// By default, and with "", the Client sends nothing, because the name of a host may be a secret. At most 256
+// bytes are kept.
 //
 // The identity is stored in one key for each Client, beside no lock. The Client writes it in the background,
 // with its renewals, when it first asks for a lock or for leased permits, and once a minute while it is in

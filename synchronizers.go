@@ -147,20 +147,20 @@ func (c *Client) Once(name string, options ...once.Option) *Once {
 // winner does the work. at must be that time, not time.Now().
 //
 // keep is how long the winner is remembered, at least 1 ms. A caller that comes when that time is over wins
-// again. So keep must be longer than the clocks of the replicas may differ, and than a replica may be late:
-// if each clock may be wrong by an hour, a little over two hours.
+// again. So keep must be longer than the clocks of the replicas may differ, and longer than a replica may be
+// late. If each clock may be wrong by an hour, keep is a little over two hours.
 //
 // The work is done at most once. If the winner dies, nobody does that tick. On an error nobody has won by
 // this call, and it leaves nothing behind: what an unanswered request may have taken is given back in the
 // background, for others that come later. If Redis does not answer within 3 s, or before ctx's deadline, the
-// error matches ErrUnavailable. After Shutdown has begun the error matches ErrClosed, so that a replica that
-// stays wins; but work whose ctx carries a lease of this Client that lasts may still win. See docs/once.md.
+// error matches ErrUnavailable. After Shutdown has begun the error matches ErrClosed, and a replica that stays
+// wins, unless ctx carries a lease of this Client that has not ended. See docs/once.md.
 func (c *Client) Tick(ctx context.Context, name string, at time.Time, keep time.Duration) (bool, error) {
 	return once.Tick(ctx, c.engine, name, c.mapped(name), at, keep)
 }
 
 // Leader returns the election of that name, as a candidate with these options. Run campaigns and
-// leads; other methods say who leads. Leader does no I/O. The returned value is kept, and shared by
+// leads; other methods say who leads. Leader does no I/O. Keep the returned value, and share it with
 // whoever asks whether this process leads: two values are two candidates.
 //
 // An election is a lock at its name, in the layout of a FairMutex. Share the name with no other

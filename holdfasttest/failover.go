@@ -46,9 +46,9 @@ func (h *history) back(n int) map[string]redistest.Value {
 	return then
 }
 
-// Failover breaks all connections, and has a replica take over that has not got the last n writes (at most a
-// hundred): what asynchronous replication may do. What a lock does then is in docs/guarantees.md. Time has passed
-// for it too: a lease that has run out since the lost writes has run out.
+// Failover breaks all connections, and has a replica take over that lacks the last n writes (at most a hundred),
+// as asynchronous replication may do. docs/guarantees.md says what a lock does then. Time goes on all the same: a
+// lease whose end has come since the lost writes is over on the replica too.
 func (s *Server) Failover(n int) {
 	s.network.each((*redistest.FaultProxy).Cut)
 	s.mini.SetValues(s.history.back(n), time.Now())

@@ -52,10 +52,9 @@ func Priority(p int) Option { return func(c *config) { c.priority = p } }
 // term ends with ErrResigned, and the next leads when its work has returned. The default is to wait.
 func Preempt() Option { return func(c *config) { c.preempt = true } }
 
-// MaxTerm ends each term with ErrResigned when it has lasted for d, or for up to a tenth less: that
-// differs each time, so that elections which began together do not end together. The candidate then
-// waits behind the others of its priority. The default is 0, no bound. d is at least MinLease
-// otherwise.
+// MaxTerm ends each term with ErrResigned when it has lasted for d, less a random part of up to a tenth,
+// so that terms which began together do not end together. The candidate then waits behind the others of
+// its priority. The default is 0: no bound. Any other d is at least MinLease.
 func MaxTerm(d time.Duration) Option { return func(c *config) { c.maxTerm = d } }
 
 // Lease sets how long the lead lasts after the last renewal. If the leader's process dies, another

@@ -39,9 +39,9 @@ func Burst(b int) Option {
 	return func(s *settings) { s.burst, s.burstSet = b, true }
 }
 
-// Concurrent makes Acquire also bound how many leases there are at the same time: n at most, 1 to a million, in
-// all processes and for all keys together. They are the permits of the PermitSemaphore "<name>:concurrent",
-// which Acquire sets to n; if processes say different n, the last one that began counts.
+// Concurrent bounds how many leases of Acquire there are at the same time: at most n, in all processes and for all
+// keys together. n is from 1 to a million. The leases are permits of the PermitSemaphore "<name>:concurrent",
+// which Acquire sets to n. If processes say different n, that of the process which began last counts.
 func Concurrent(n int) Option {
 	return func(s *settings) { s.concurrent, s.concurrentSet = n, true }
 }

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// DefaultKeep is how long a result is kept for which no option says another: 24 h.
+	// DefaultKeep is how long a result is kept without the option Keep: 24 h.
 	DefaultKeep = 24 * time.Hour
-	// DefaultMaxSize is the greatest size of a result for which no option says another: 1 MiB.
+	// DefaultMaxSize is the greatest size of a result without the option MaxSize: 1 MiB.
 	DefaultMaxSize = 1 << 20
 )
 

@@ -40,7 +40,7 @@ type PermitSemaphore struct {
 }
 
 // NewPermits returns the semaphore of that name, which is at key in Redis. It does no I/O. If
-// an argument is wrong, every call on the semaphore says so.
+// an argument is wrong, every call on the semaphore returns that error.
 func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *PermitSemaphore {
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
 	if s.err = e.Broken(); s.err == nil {
@@ -143,8 +143,8 @@ func (l locker) LeaseFrom(ctx context.Context) (held *lease.Lease, ok bool) {
 // TrySetPermits sets how many permits there are in all, if the semaphore has not been set before.
 // It reports whether it did.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown
-// if the semaphore may have been set, or may still be. The same holds for SetPermits and
+// If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown if the
+// request was sent: it may have set the semaphore, or may do so later. The same holds for SetPermits and
 // AddPermits.
 func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)

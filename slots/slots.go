@@ -129,7 +129,7 @@ func (s *Slots) Free(ctx context.Context) (int, error) {
 	return max(s.size-taken, 0), err
 }
 
-// ForceRelease takes the number n from its holder, or ends its quarantine, and tells those that wait. It
+// ForceRelease takes the number n from its holder, or ends its quarantine, and notifies those that wait. It
 // reports whether the number was taken. The lease of its holder ends with ErrLost: at once if it is this
 // Client's, and with its next renewal otherwise.
 //

@@ -99,8 +99,8 @@ type Inspection struct {
 	// or how many parties a barrier needs; 0 if that is not known.
 	All int64
 	// State is, of a KindOnce: "working"; "done", and its result is kept; or "failed", and its error is kept.
-	// Of a KindBarrier it is the state of its last generation: "open", "tripped" or "broken". It is "" for
-	// other kinds.
+	// Of a KindBarrier it is the state of its last generation: "open", "tripped" or "broken". Of a KindMutex it
+	// is "asked" if its holder was asked for it, by Ask. It is "" otherwise.
 	State string
 	// Paused is the pause of the name, or nil: see Client.Pause. A name of any kind may be paused, a free one too.
 	Paused *Pause

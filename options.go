@@ -175,6 +175,9 @@ func Fixed(d time.Duration) LeaseOption { return lease.Fixed(d) }
 // Notified has the holder of a lock know at once that it was released by force. See lease.Notified.
 func Notified() LeaseOption { return lease.Notified() }
 
+// Supersede has the newest Lock win. See lease.Supersede.
+func Supersede() LeaseOption { return lease.Supersede() }
+
 // Grace makes a lease end d before others can have what it is on. The default is 0. See lease.Grace.
 func Grace(d time.Duration) LeaseOption { return lease.Grace(d) }
 

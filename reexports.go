@@ -95,6 +95,7 @@ var (
 	ErrDeleted       = lease.ErrDeleted
 	ErrUnknown       = lease.ErrUnknown
 	ErrPaused        = lease.ErrPaused
+	ErrSuperseded    = lease.ErrSuperseded
 	ErrMismatch      = lease.ErrMismatch
 	ErrTooLarge      = lease.ErrTooLarge
 	ErrWorkFailed    = lease.ErrWorkFailed

@@ -150,7 +150,7 @@ func (c *check) run(client *holdfast.Client, way *redistest.FaultProxy) {
 
 // expected reports whether a release may end with that error, since pauses, losses and outages do that.
 func expected(err error) bool {
-	for _, kind := range []error{holdfast.ErrLost, holdfast.ErrMaxHold, holdfast.ErrUnavailable} {
+	for _, kind := range []error{holdfast.ErrLost, holdfast.ErrMaxHold, holdfast.ErrSuperseded, holdfast.ErrUnavailable} {
 		if errors.Is(err, kind) {
 			return true
 		}

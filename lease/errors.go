@@ -108,4 +108,7 @@ var (
 
 	// ErrPaused says that the name is paused, by Client.Pause. The text says by whom, why, and until when.
 	ErrPaused = errs.Paused
+
+	// ErrSuperseded says that a newer Lock wants the lock: see Supersede.
+	ErrSuperseded = errs.Superseded
 )

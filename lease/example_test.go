@@ -112,6 +112,52 @@ func ExampleNotified() {
 	// lost: true
 }
 
+// A holder works for as long as nobody else wants to.
+func ExampleLease_Asked() {
+	holder, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := holder.Mutex("compaction").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	asked := l.Asked()
+	fmt.Println(other.Mutex("compaction").Ask(ctx))
+	<-asked
+	fmt.Println("asked, and still held:", l.Err() == nil)
+	fmt.Println(l.Release(ctx))
+	// Output:
+	// true <nil>
+	// asked, and still held: true
+	// <nil>
+}
+
+// The newest deploy wins. It begins when the one before it has stopped.
+func ExampleSupersede() {
+	first, second, done := newClients()
+	defer done()
+	ctx := context.Background()
+	older, err := first.Mutex("deploy", lease.Supersede()).Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go func() {
+		work := older.Context(ctx)
+		<-work.Done()
+		fmt.Println("superseded:", errors.Is(context.Cause(work), lease.ErrSuperseded))
+		_ = older.Release(ctx) // the work has stopped
+	}()
+	newer, err := second.Mutex("deploy", lease.Supersede(), lease.Grace(time.Second)).Lock(ctx)
+	fmt.Println("a greater token:", newer.Token() > older.Token(), err)
+	fmt.Println(newer.Release(ctx))
+	// Output:
+	// superseded: true
+	// a greater token: true <nil>
+	// <nil>
+}
+
 // A safety net under a renewed lease, for a release that is forgotten.
 func ExampleMaxHold() {
 	client, _, done := newClients()

@@ -33,8 +33,8 @@ func (l *Lease) Owner() Owner { return Owner((*hold.Lease)(l).Owner()) }
 func (l *Lease) HoldCount() int { return (*hold.Lease)(l).HoldCount() }
 
 // Context returns a context for the work that the lease protects: parent, but also cancelled when
-// the lease ends, with a cause that says why (ErrLost, ErrExpired, ErrReleased, ErrMaxHold or
-// ErrClosed). Locking the same name with this context, or with one made from it, re-enters this
+// the lease ends, with a cause that says why (ErrLost, ErrExpired, ErrReleased, ErrMaxHold,
+// ErrSuperseded or ErrClosed). Locking the same name with this context, or with one made from it, re-enters this
 // hold instead of waiting for it.
 //
 // Context may be called any number of times. What it returned is freed when parent ends or the
@@ -48,7 +48,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 func (l *Lease) Done() <-chan struct{} { return (*hold.Lease)(l).Done() }
 
 // Err returns nil while the lease lasts. After that it returns why the lease ended: an error that
-// matches ErrReleased, ErrLost, ErrExpired, ErrMaxHold or ErrClosed. Its text says after how long
+// matches ErrReleased, ErrLost, ErrExpired, ErrMaxHold, ErrSuperseded or ErrClosed. Its text says after how long
 // that was, and for a loss why: "lease lost after 41s: Redis no longer has it ...".
 func (l *Lease) Err() error { return (*hold.Lease)(l).Err() }
 
@@ -72,7 +72,7 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 // lease), so a deferred Release is always right. If the lease was released before, Release does
 // nothing, and the error matches ErrReleased. If the lease was lost, the error matches ErrLost,
 // whoever holds the thing now, and also ErrExpired if it was a fixed lease that ended as agreed. If
-// MaxHold or Close ended the lease, the error matches ErrMaxHold or ErrClosed. If Redis cannot be
+// MaxHold, a newer Lock or Close ended the lease, the error matches ErrMaxHold, ErrSuperseded or ErrClosed. If Redis cannot be
 // reached, Release returns an error and goes on trying in the background, and the thing is free
 // when the lease is over at the latest.
 func (l *Lease) Release(ctx context.Context) error { return (*hold.Lease)(l).Release(ctx) }
@@ -95,6 +95,16 @@ func (l *Lease) Release(ctx context.Context) error { return (*hold.Lease)(l).Rel
 func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
 	return (*hold.Lease)(l).AtLeast(ctx, d)
 }
+
+// Asked returns a channel that is closed when somebody wants what is held: a waiter has a place in its queue, of
+// this process or another; or Ask was called. So a holder for whom it is enough to work while nobody else wants to
+// can release. Once it is closed it stays so. It is never closed after the lease has ended.
+//
+// The first call has the Client look, with a request each 1.25 s and at each message, until somebody wants it or the
+// lease ends. An Ask is noticed at once, by a message; if that is lost, and for a waiter, within 1.25 s. Java that
+// waits is not noticed. Mutex, FairMutex and the stripes of a Striped can do that; for other kinds Asked returns nil,
+// a channel that is never closed.
+func (l *Lease) Asked() <-chan struct{} { return (*hold.Lease)(l).Asked() }
 
 // Note says what the holder is at: "rebuilding index 7". Inspect shows it beside the holder until the
 // lease ends, or until another Note replaces it, also one of a lease that re-entered; "" takes it back.

@@ -29,6 +29,7 @@ var (
 	Broken      = errors.New("the barrier has broken")
 	Parties     = errors.New("another number of parties")
 	Paused      = errors.New("paused")
+	Superseded  = errors.New("superseded by a newer Lock")
 
 	NotReplicated = errors.New("too few replicas have it")
 

@@ -107,7 +107,7 @@ func (q *Request) run(ctx context.Context, kind telemetry.Kind) (*Lease, course,
 	case a.turnedAway():
 		err = errs.Closed
 	case err == nil:
-		l, err = a.fresh(ctx, !q.Try && !q.AtOnce)
+		l, err = a.forNewest(ctx, !q.Try && !q.AtOnce)
 	}
 	how := a.course
 	if err != nil {

@@ -19,9 +19,10 @@ type cohort struct {
 
 // terms returns the terms on which a lease with these settings can be passed on, or the zero Terms
 // if it cannot be. A fixed lease cannot, because it has its full length from Redis. A lease with
-// Replicas cannot, because the replicas have acknowledged it for one holder only.
+// Replicas cannot, because the replicas have acknowledged it for one holder only. With Supersede each holder must
+// be known to Redis.
 func (s *Settings) terms() line.Terms {
-	if s.Fixed || s.Replicas > 0 || s.LocalHandoffs == 0 || s.CohortTime == 0 {
+	if s.Fixed || s.Supersede || s.Replicas > 0 || s.LocalHandoffs == 0 || s.CohortTime == 0 {
 		return line.Terms{}
 	}
 	return line.Terms{Lease: s.Length, Grace: s.Grace, MaxHold: s.MaxHold, Notified: s.Notified}

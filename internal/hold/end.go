@@ -22,6 +22,7 @@ const (
 	byGrace  // as byLoss, but Redis still has it, for the grace or because the whole that it was a part of has ended
 	byExpiry // of a fixed lease, as agreed
 	byMaxHold
+	bySuperseded // a newer one wants it
 	byClose
 )
 
@@ -36,6 +37,8 @@ func (e end) err() error {
 		return errs.Expired
 	case byMaxHold:
 		return errs.MaxHold
+	case bySuperseded:
+		return errs.Superseded
 	case byClose:
 		return errs.Closed
 	default:
@@ -44,8 +47,11 @@ func (e end) err() error {
 }
 
 // byItself reports whether a hold with this end has ended as its leases had agreed, and Redis may still
-// have it: its last lease was a fixed one, or had a MaxHold, and that time is over; or its grace begins.
-func (e end) byItself() bool { return e == byExpiry || e == byMaxHold || e == byGrace }
+// have it: its last lease was a fixed one, or had a MaxHold, and that time is over; its grace begins; or a newer
+// one wants it.
+func (e end) byItself() bool {
+	return e == byExpiry || e == byMaxHold || e == byGrace || e == bySuperseded
+}
 
 // ending is a lease that has ended, and whose contexts and channel are still to be ended, once the
 // hold's mutex is given back.
@@ -274,7 +280,7 @@ func (h *hold) tidy() {
 }
 
 // report counts a hold that ended without being released. It also logs it, unless a fixed lease
-// ended as agreed, or the Client itself ended the hold.
+// ended as agreed, a newer one wants it, or the Client itself ended the hold.
 func (h *hold) report() {
 	kind, s := h.kind(), h.seldom // nobody changes it any more
 	h.engine.CountPermits(kind, -h.permits())
@@ -283,7 +289,7 @@ func (h *hold) report() {
 		return
 	}
 	h.engine.CountLost(kind, s.lost.reason)
-	if s.lost.reason != telemetry.LostClosed {
+	if s.lost.reason != telemetry.LostClosed && s.lost.reason != telemetry.LostSuperseded {
 		h.engine.Log.Warn("holdfast: lost", "kind", kind.Name, "name", engine.LogName(h.resource.Name()),
 			"owner", h.owner().Short(), "reason", s.lost.reason, "held", engine.LogTime(s.held),
 			"cause", errs.Plain(s.lost.error(s.held)))
@@ -293,7 +299,7 @@ func (h *hold) report() {
 // leave takes the hold out of the scheduler and the registry. It returns the seat that the process
 // does not need any more, or 0: see line.Lines.Abandon.
 func (h *hold) leave() (seat int64) {
-	h.unwatch()
+	h.die()
 	h.engine.Renewals.Remove(h)
 	h.engine.Unregister(h.resource.Key(), h)
 	return abandoned(h.engine, h.resource)

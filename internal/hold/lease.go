@@ -36,6 +36,7 @@ type rare struct {
 	grace    time.Duration // how much sooner than the hold it ends
 	replicas int           // how many must acknowledge a call that prolongs it
 	done     chan struct{}
+	asked    chan struct{} // closed when somebody wants what is held; nil: nobody has called Asked
 	children map[*child]struct{}
 	kept     *int // how many leases that ended with its hold, as it did, are not released; nil: see hold.forgo
 	noted    bool // it has a note: see Note

@@ -3,6 +3,7 @@
 package hold
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -25,6 +26,7 @@ var (
 	overwritten = loss{how: byLoss, reason: telemetry.LostServer,
 		why: "Redis no longer has it", also: errs.WrongType}
 	closedUnder = loss{how: byClose, reason: telemetry.LostClosed}
+	overtaken   = loss{how: bySuperseded, reason: telemetry.LostSuperseded}
 	retired     = loss{how: byGrace, reason: telemetry.LostClosed, why: "the whole that it was a part of has ended"}
 )
 
@@ -66,7 +68,8 @@ type seldom struct {
 
 	stays time.Duration // until when it stays in Redis after its last lease, by the Client's age; 0: it does not
 
-	unwatch func() // ends what watch began; nil: nothing
+	life context.Context // ends with the hold; nil: nothing listens for it
+	die  func()          // ends life
 
 	again bool          // a doubt came while a renewal was under way: Redis is to be asked again
 	vouch time.Duration // by when Redis must say that a suspect hold is there, by the Client's age

@@ -71,6 +71,7 @@ type Settings struct {
 	CohortTime    time.Duration // how long after its grant
 	Fixed         bool          // the lease is not renewed
 	Notified      bool          // a loss by force is noticed at once
+	Supersede     bool          // it gives way to a newer Lock
 	JavaTokens    bool          // the token's key has no expiry
 	Priority      int           // of a waiter of a FairMutex
 	TokenLife     time.Duration // how long the token's key is kept otherwise; 0: DefaultTokenLife

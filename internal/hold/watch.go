@@ -13,20 +13,23 @@ type Noticed interface {
 
 // watch has the hold listen, until it ends.
 func (h *hold) watch() {
-	r, ok := h.resource.(Noticed)
-	if !ok {
-		return
+	if r, ok := h.resource.(Noticed); ok {
+		h.engine.Watch(h.life(), r.Notices(), 0, h.look)
 	}
-	ctx, stop := context.WithCancel(h.engine.Closing())
+}
+
+// life returns a context that ends with the hold, and with the Client.
+func (h *hold) life() context.Context {
 	h.mu.Lock()
-	h.seldomToWrite().unwatch = stop
-	gone := h.gone
-	h.mu.Unlock()
-	if gone { // leave may have come before
-		stop()
-		return
+	defer h.mu.Unlock()
+	s := h.seldomToWrite()
+	if s.life == nil {
+		s.life, s.die = context.WithCancel(h.engine.Closing())
+		if h.gone { // leave may have come before
+			s.die()
+		}
 	}
-	h.engine.Watch(ctx, r.Notices(), h.look)
+	return s.life
 }
 
 // look has Redis asked at once whether it has the hold, by a renewal. It ends nothing, whatever becomes of
@@ -42,13 +45,13 @@ func (h *hold) look() {
 	h.reschedule()
 }
 
-// unwatch ends what watch began.
-func (h *hold) unwatch() {
+// die ends what listens for the hold: see life.
+func (h *hold) die() {
 	h.mu.Lock()
-	stop := func() {}
-	if s := h.seldom; s != nil && s.unwatch != nil {
-		stop = s.unwatch
+	die := func() {}
+	if s := h.seldom; s != nil && s.die != nil {
+		die = s.die
 	}
 	h.mu.Unlock()
-	stop()
+	die()
 }

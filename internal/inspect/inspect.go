@@ -41,7 +41,7 @@ type State struct {
 	Value     int64         // of permits, slots, shards or a limit: how many are free; of a barrier: how many have come
 	Taken     int           // of permits, slots and shards
 	All       int64         // permits, slots, shards, parties or a burst; 0: not known
-	State     string        // of a once or a barrier
+	State     string        // of a once, a barrier or a lock
 	Holders   []Holder
 	Queue     []Waiter // the first of those that wait, in their order
 	Pause     pause.Pause
@@ -168,7 +168,8 @@ func ask(space keys.Space, name, cursor string) (*conn.Call, error) {
 		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, leased.Taken, latch.Generations,
 			cursor, holdersPerCall, fair.Queue, rw.Readers, rw.Writers, leader.Record, leader.Names,
 			space.OnceRecordAt(name), turns.Record, turns.Places, counted.All,
-			numbered.Taken, numbered.Waiting, numbered.Alive, limit.Key, space.PauseAt(name), shared.Members, shared.Table},
+			numbered.Taken, numbered.Waiting, numbered.Alive, limit.Key, space.PauseAt(name), shared.Members, shared.Table,
+			space.AskedAt(name)},
 	}, nil
 }
 

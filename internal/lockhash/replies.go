@@ -77,6 +77,14 @@ func (q *Queue) Awaited(call *conn.Call) bool {
 	return heard || call.Status() == conn.Awaited
 }
 
+// Claimed implements hold.Asked. It reads the reply of claim.lua.
+func (q *Queue) Claimed(claim *conn.Call) (came int64, newest bool) {
+	if claim.Status() != conn.Done {
+		return 0, false
+	}
+	return claim.Int(2), true
+}
+
 // renewed is the usual answer of renew.lua in full.
 func renewed(c *conn.Call, now int64) [conn.BundleWidth]int64 {
 	lease := c.Args[1].(int64)

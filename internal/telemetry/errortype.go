@@ -37,6 +37,7 @@ var errorTypes = [...]struct {
 	{errs.Broken, "broken"},
 	{errs.Parties, "parties"},
 	{errs.Paused, "paused"},
+	{errs.Superseded, "superseded"},
 	{errs.WrongType, "wrong_type"},
 	{errs.OutOfMemory, "out_of_memory"},
 	{errs.Denied, "denied"},

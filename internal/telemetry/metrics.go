@@ -12,11 +12,12 @@ import (
 
 // The reasons for Lost: why a hold ended without being released.
 const (
-	LostServer   = "server"   // a reply said that the hold is no longer there
-	LostDeadline = "deadline" // no reply came before the local deadline
-	LostClosed   = "closed"   // the Client was closed while it lasted
-	LostMaxHold  = "max_hold" // its MaxHold passed
-	LostMember   = "member"   // one of the locks of a MultiLock was lost
+	LostServer     = "server"     // a reply said that the hold is no longer there
+	LostDeadline   = "deadline"   // no reply came before the local deadline
+	LostClosed     = "closed"     // the Client was closed while it lasted
+	LostMaxHold    = "max_hold"   // its MaxHold passed
+	LostSuperseded = "superseded" // a newer one wanted it
+	LostMember     = "member"     // one of the locks of a MultiLock was lost
 )
 
 // The reasons for Woken: what ended a waiter's sleep.
@@ -29,7 +30,7 @@ const (
 // The attribute values with which each kind's counters start at 0: see introduceHolds and
 // introduceWaits.
 var (
-	lostReasons  = []string{LostServer, LostDeadline, LostClosed, LostMaxHold, LostMember}
+	lostReasons  = []string{LostServer, LostDeadline, LostClosed, LostMaxHold, LostSuperseded, LostMember}
 	wokenReasons = []string{WokenMessage, WokenTimer, WokenTurn}
 	renewalEnds  = []Outcome{OutcomeRenewed, OutcomeGone, OutcomeFailed}
 )
@@ -243,7 +244,7 @@ func (t *Telemetry) RenewalBacklog(n int) {
 }
 
 // Lost counts n holds that ended without being released. reason is one of LostServer,
-// LostDeadline, LostClosed, LostMaxHold and LostMember.
+// LostDeadline, LostClosed, LostMaxHold, LostSuperseded and LostMember.
 func (t *Telemetry) Lost(kind Kind, reason string, n int64) {
 	if m := t.meters(); m != nil {
 		m.add(m.lost, kind.ended(reason), n)

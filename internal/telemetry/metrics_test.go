@@ -284,7 +284,7 @@ func TestCountersAreThereBeforeTheyCount(t *testing.T) {
 	o.Waiters(of, 1)
 	got := o.collect(t)
 	for counter, want := range map[string][]string{
-		"holdfast.lock.lost reason": {telemetry.LostServer, telemetry.LostDeadline, telemetry.LostClosed, telemetry.LostMaxHold, telemetry.LostMember},
+		"holdfast.lock.lost reason": {telemetry.LostServer, telemetry.LostDeadline, telemetry.LostClosed, telemetry.LostMaxHold, telemetry.LostSuperseded, telemetry.LostMember},
 		"holdfast.renewals outcome": {"renewed", "gone", "failed"},
 		"holdfast.wakeups reason":   {telemetry.WokenMessage, telemetry.WokenTimer, telemetry.WokenTurn},
 	} {

@@ -86,7 +86,7 @@ func OutcomeOf(err error, success Outcome) Outcome {
 		return success
 	case errors.Is(err, errs.Expired) && success == OutcomeReleased:
 		return OutcomeExpired
-	case errors.Is(err, errs.Lost), errors.Is(err, errs.MaxHold):
+	case errors.Is(err, errs.Lost), errors.Is(err, errs.MaxHold), errors.Is(err, errs.Superseded):
 		return OutcomeLost
 	case errors.Is(err, errs.Released) && success == OutcomeReleased:
 		return OutcomeRepeated

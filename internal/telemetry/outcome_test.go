@@ -120,7 +120,7 @@ func TestEverySentinelHasAClass(t *testing.T) {
 		"Unavailable": errs.Unavailable,
 		"Mismatch":    errs.Mismatch, "TooLarge": errs.TooLarge, "WorkFailed": errs.WorkFailed,
 		"NoLeader": errs.NoLeader, "Resigned": errs.Resigned,
-		"Broken": errs.Broken, "Parties": errs.Parties, "Paused": errs.Paused,
+		"Broken": errs.Broken, "Parties": errs.Parties, "Paused": errs.Paused, "Superseded": errs.Superseded,
 	}
 	for _, name := range sentinels(t) {
 		err, ok := classified[name]

@@ -33,6 +33,13 @@ var scenes = []scene{
 	{"A stock of 100, with and without a lock", stock},
 	{"An alarm for a lock that is held for long", alarm},
 	{"The spans of one lock", spans},
+	{"Time to stop: the context ends before the lock is free", timeToStop},
+	{"A holder hears at once: asked for the lock, and robbed of it", hearsAtOnce},
+	{"The newest wins: an older deploy stops first", newestWins},
+	{"In a hurry: a waiter passes one that came just before", inAHurry},
+	{"Looking on: a grant and a release, seen by a third", lookingOn},
+	{"Paused: nobody takes a tick during a migration", paused},
+	{"One prefix for all keys", underOnePrefix},
 }
 
 // Titles returns the titles of the scenes, in order.

@@ -4,7 +4,7 @@
 -- KEYS[1] the name
 -- ARGV[1] not-after: ignored
 --
--- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[25] are keys that may stand beside the name; '' where there
+-- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[26] are keys that may stand beside the name; '' where there
 -- can be none. They are not passed as KEYS. So the call goes on in a slot on the move, and for a user
 -- who has no rights on them. What cannot be read is not known.
 --
@@ -28,6 +28,7 @@
 -- ARGV[22] limit: what was taken
 -- ARGV[23] the pause of the name: see internal/pause/lua/begin.lua
 -- ARGV[24], ARGV[25] shards: the members, and who has which: see shards/lua/table.lua
+-- ARGV[26] lock: the holder that is asked: see internal/lockhash/lua/ask.lua
 --
 -- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor, all, state, who, n, pause,
 --          holder, count, ms, holder, count, ms, ...
@@ -39,7 +40,8 @@
 --         token, value: '' if there is none
 --         cursor: '0': there are no more holders
 --         all: how many permits, slots, shards or parties there are in all, or the burst of a limit; '': not known
---         state: of a once or a barrier: working, done, failed; open, tripped, broken; else ''
+--         state: of a once or a barrier: working, done, failed; open, tripped, broken; of a lock whose
+--                holder is asked for it: asked; else ''
 --         who: what the leader says of itself; else ''
 --         n: how many holders follow
 --         pause: the lines of a pause; else ''

@@ -18,6 +18,9 @@ local function lock(ttl, n, holders, cursor)
     more.token = beside('HGET', ARGV[13], 'since') or nil
     more.who = beside('HGET', ARGV[13], 'identity') or nil
   end
+  if holders[1] and beside('GET', ARGV[26]) == holders[1] then
+    more.state = 'asked'
+  end
   return told(leader and 'leader' or 'mutex', ttl, n, '', 0, holders, cursor, more)
 end
 

@@ -13,7 +13,7 @@ import (
 
 // Staying has the prefixes of the keys that may stay in Redis after any kind.
 var Staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "holdfast_permits:", "orders:permit:",
-	"holdfast_slots_token:",
+	"holdfast_slots_token:", "holdfast_lock_asked:", "holdfast_lock_newest:",
 	"holdfast_once:", "holdfast_once_token:", "holdfast_tick:"}
 
 // Kinds are the kinds of locks, but for those that are made of others.

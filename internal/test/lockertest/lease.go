@@ -182,3 +182,24 @@ func takenByForce(w *stage) {
 	w.matches("Err", l.Err(), holdfast.ErrLost)
 	w.free(w.rival(b))
 }
+
+// superseded shows that a holder hears of an Ask, and gives way to a newer Lock, which then has the lock.
+func superseded(w *stage) {
+	a, b := w.process(), w.process()
+	l := w.lock(w.locker(a, holdfast.Supersede()))
+	held := l.Context(context.Background())
+	if asked, err := b.Mutex(l.Name()).Ask(w.patient()); !asked || err != nil {
+		w.Fatalf("ask: %v (%v)", asked, err)
+	}
+	w.await("that somebody asks", l.Asked())
+	w.matches("Err", l.Err(), nil)
+	next := w.goLock(w.patient(), w.locker(b, holdfast.Supersede()))
+	w.await("the newer Lock", held.Done())
+	w.endedBy(held, holdfast.ErrSuperseded)
+	w.matches("Release", l.Release(w.patient()), holdfast.ErrSuperseded)
+	newest := w.granted(next)
+	if newest.Token() <= l.Token() {
+		w.Errorf("token %d after %d", newest.Token(), l.Token())
+	}
+	w.release(newest)
+}

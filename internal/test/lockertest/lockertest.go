@@ -93,6 +93,7 @@ var cases = []testCase{
 	{"what has ended touches nobody", nil, endedTouchesNobody},
 	{"at least", nil, atLeast},
 	{"taken by force", stays, takenByForce},
+	{"superseded", stays, superseded},
 
 	{"waits end", virtual, waitsEnd},
 	{"causes", virtual, causes},

@@ -28,6 +28,8 @@ const (
 	KeepRun    = "keep"      // the release of a hold that stays
 	MoveRun    = "move"
 	StateRun   = "state"
+	WantedRun  = "wanted" // a holder that asks whether it is asked
+	ClaimRun   = "claim"  // names the newest, or asks whether it is
 
 	ReadRenewRun = "rw read renew"
 
@@ -87,6 +89,10 @@ var sources = []struct {
 	{MoveRun, "internal/lockhash", "move", 0},
 	{"notice", "internal/lockhash", "notice", conn.Always},
 	{StateRun, "internal/lockhash", "state", conn.Always},
+	{"ask", "internal/lockhash", "ask", 0},
+	{WantedRun, "internal/lockhash", "wanted", conn.Always},
+	{ClaimRun, "internal/lockhash", "claim", 0},
+	{"withdraw", "internal/lockhash", "withdraw", conn.Always},
 
 	{"rw lock", "rwlock", "holders marks lock", 0},
 	{"rw release", "rwlock", "holders marks release", conn.Always},

@@ -25,6 +25,8 @@ const (
 	AllTokens = "redisson_lock_token:"
 
 	SlotTokens  = "holdfast_slots_token:"  // of slots
+	AllAsked    = "holdfast_lock_asked:"   // who is asked for a lock, until its lease would be over
+	AllClaims   = "holdfast_lock_newest:"  // who wants to supersede its holder
 	ShardTokens = "holdfast_shards_token:" // of shards
 )
 
@@ -52,7 +54,7 @@ func Play(t *testing.T, scene func(t *testing.T, w *World)) {
 		for _, p := range w.Processes {
 			p.Close()
 		}
-		redistest.LeftBehind(t, w.RDB, AllTokens, SlotTokens, ShardTokens)
+		redistest.LeftBehind(t, w.RDB, AllTokens, SlotTokens, ShardTokens, AllAsked, AllClaims)
 	})
 }
 

@@ -127,7 +127,7 @@ func (a *app) search(ctx context.Context, client *holdfast.Client, pattern strin
 
 // ended reports whether nothing goes on any more at a name, as with the work of a Once that is done.
 func ended(i holdfast.Inspection) bool {
-	return i.State != "" && i.State != "working" && i.State != "open"
+	return slices.Contains([]string{"done", "failed", "tripped", "broken"}, i.State)
 }
 
 const (

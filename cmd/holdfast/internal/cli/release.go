@@ -39,7 +39,8 @@ func (a *app) release() *cobra.Command {
 			"holdfast inspect shows it.",
 			"",
 			"With --ask, have the leader of an election resign: its work is asked to end, and the next one leads when it",
-			"has."),
+			"has. Or ask the holder of a Mutex or a FairMutex to release it: a program that listens (Lease.Asked) knows at",
+			"once; to any other nothing happens."),
 		Example: "  holdfast release deploy --owner \"$HOLDFAST_OWNER\"\n  holdfast release orders:42 --force",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +55,7 @@ func (a *app) release() *cobra.Command {
 				})
 			case r.resign:
 				return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
-					return a.resign(ctx, client, args[0], *r.yes)
+					return a.askHolder(ctx, client, args[0], *r.yes)
 				})
 			}
 			owner, err := ownerOf(r.owner)
@@ -71,7 +72,7 @@ func (a *app) release() *cobra.Command {
 	cmd.Flags().BoolVar(&r.force, "force", false, "take it from whoever holds it")
 	cmd.Flags().StringVar(&r.permit, "permit", "",
 		"with --force: the permit to take, or as much of its id as inspect shows")
-	cmd.Flags().BoolVar(&r.resign, "ask", false, "ask the leader of an election to resign")
+	cmd.Flags().BoolVar(&r.resign, "ask", false, "ask the leader of an election to resign, or the holder of a Mutex to release it")
 	cmd.Flags().StringVar(&a.as, "as", "", "with --force: what is noted beside user and host, such as why")
 	r.yes = confirmFlag(cmd)
 	return cmd
@@ -242,25 +243,35 @@ func (a *app) tellTaken(i holdfast.Inspection, from []holdfast.Holder) error {
 	return a.printJSON(out)
 }
 
-// resign has the leader of an election resign.
-func (a *app) resign(ctx context.Context, client *holdfast.Client, name string, yes bool) error {
+// askHolder has the leader of an election resign, or asks the holder of a lock to release it.
+func (a *app) askHolder(ctx context.Context, client *holdfast.Client, name string, yes bool) error {
 	i, err := a.see(ctx, client, name)
 	if err != nil {
 		return err
 	}
-	if i.Kind != holdfast.KindLeader || len(i.Holders) == 0 {
-		return fmt.Errorf("nobody leads %s", view.Name(name))
+	what := "release"
+	switch {
+	case len(i.Holders) > 0 && i.Kind == holdfast.KindMutex:
+	case len(i.Holders) > 0 && i.Kind == holdfast.KindLeader:
+		what = "resign from"
+	default:
+		return fmt.Errorf("nobody leads %[1]s, or holds %[1]s as a Mutex", view.Name(name))
 	}
-	if err := a.askFirst(ctx, yes, "Ask %s to resign from %s?", heldBy(i, i.Holders), view.Name(name)); err != nil {
+	if err := a.askFirst(ctx, yes, "Ask %s to %s %s?", heldBy(i, i.Holders), what, view.Name(name)); err != nil {
 		return err
 	}
 	ctx, cancel := a.within(ctx)
 	defer cancel()
-	if err := client.Leader(name).RequestResign(ctx); err != nil {
+	if i.Kind == holdfast.KindLeader {
+		err = client.Leader(name).RequestResign(ctx)
+	} else {
+		_, err = client.Mutex(name).Ask(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.tellTaken(i, i.Holders)
 	}
-	return a.print("%s: asked to resign: %s", view.Name(name), heldBy(i, i.Holders))
+	return a.print("%s: asked to %s: %s", view.Name(name), strings.Fields(what)[0], heldBy(i, i.Holders))
 }

@@ -23,6 +23,9 @@ func Detail(i holdfast.Inspection) string {
 	if i.Paused != nil {
 		text += "  " + Paused(i) + "\n"
 	}
+	if i.State == "asked" {
+		text += "  its holder is asked to release it\n"
+	}
 	for _, h := range i.Holders {
 		text += fmt.Sprintf("  held by  %s", HolderOfKind(i.Kind, h))
 		if alone := h.Write || i.Kind != holdfast.KindRWLock; alone && !i.HeldSince.IsZero() {

@@ -204,6 +204,8 @@ func holders(i holdfast.Inspection) string {
 		return text + " (reads)"
 	case len(i.Holders) > 1:
 		return fmt.Sprintf("%s and %d more (read)", text, len(i.Holders)-1)
+	case i.State == "asked":
+		return text + ", asked to release it"
 	}
 	return text
 }

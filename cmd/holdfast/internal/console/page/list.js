@@ -107,6 +107,7 @@ function lockRow(row) {
       { scope: "row", role: "rowheader" },
       el("a.name", { href: hrefOf(row.id) }, row.name),
       row.paused ? el("span.note", {}, row.paused) : null,
+      row.state === "asked" ? el("span.note", {}, "its holder is asked to release it") : null,
       row.seen ? el("span.muted.seen", {}, "not seen now; as of ", ago(row.seen)) : null,
     ),
     cell("Kind", el("span.chip", {}, kindOf(row.kind))),

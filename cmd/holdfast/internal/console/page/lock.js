@@ -68,7 +68,8 @@ export function lockView(query, title, session, retitle) {
         release.show(null);
       } else {
         if (message.row || how !== answer.how) {
-          setText(kind, row.paused ? `${kindOf(row.kind)}, ${row.paused}` : kindOf(row.kind));
+          const asked = row.state === "asked" ? "its holder is asked to release it" : "";
+          setText(kind, [kindOf(row.kind), row.paused, asked].filter(Boolean).join(", "));
           for (const part of [holders, waiters]) part.show(row, answer.how === "old" ? answer.at : 0);
         }
         release.show(row, answer.how === "old");

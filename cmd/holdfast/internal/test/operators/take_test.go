@@ -280,6 +280,22 @@ func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
 	run(t, server, "release", "x", "--ask", "--yes").want(t, 1, "nobody leads x")
 }
 
+func TestAHolderIsAskedForItsLock(t *testing.T) {
+	server := server(t)
+	l, err := client(t, server, "pod-1").Mutex("build").Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := l.Asked()
+	run(t, server, "release", "build", "--ask", "--yes").want(t, 0, "build: asked to release: pod-1 (")
+	<-asked
+	run(t, server, "ls").want(t, 0, "asked to release it")
+	run(t, server, "inspect", "build").want(t, 0, "its holder is asked to release it")
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestForceLeavesAloneWhatNobodyHolds(t *testing.T) {
 	server := server(t)
 	server.Admin().Set(t.Context(), "number", 3, 0)

@@ -1,0 +1,163 @@
+// Holders that are asked for what they hold: Asked tells them, and Supersede has them give way. A message is a hint
+// to ask Redis, never a proof, and a poll makes up for one that is lost.
+
+package hold
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
+)
+
+// Asked is a Resource for which a holder can be asked.
+type Asked interface {
+	Noticed
+	// Wanted asks whether anybody wants it from that holder. The reply is Done if so, and else Refused.
+	Wanted(holder Owner) *conn.Call
+	// Claim names the claimant as the newest that wants it, if came is 0; otherwise, it asks whether a
+	// newer one has come since. Claimed says what the answer was: when the claimant came, and whether it is
+	// the newest still.
+	Claim(claimant Owner, came int64, publish string) *conn.Call
+	Claimed(claim *conn.Call) (came int64, newest bool)
+	// Withdraw takes the claim back.
+	Withdraw(claimant Owner) *conn.Call
+}
+
+// Asked is Asked of lease.Lease.
+func (l *Lease) Asked() <-chan struct{} {
+	if l.absent() {
+		return l.Done()
+	}
+	r, ok := l.hold.resource.(Asked)
+	if !ok {
+		return nil
+	}
+	l.hold.mu.Lock()
+	rare, first := l.rarely(), l.rare.asked == nil
+	if first {
+		rare.asked = make(chan struct{})
+	}
+	asked := rare.asked
+	l.hold.mu.Unlock()
+	if first {
+		l.listen(r, asked)
+	}
+	return asked
+}
+
+// listen closes asked once somebody wants what the lease is on. It ends with the lease.
+func (l *Lease) listen(r Asked, asked chan<- struct{}) {
+	e := l.hold.engine
+	ctx, stop := context.WithCancel(l.Context(e.Closing()))
+	e.Watch(ctx, r.Notices(), line.PollBound, func() {
+		bounded, cancel := engine.Bounded(ctx)
+		defer cancel()
+		call := r.Wanted(l.Owner())
+		if e.Conn.Run(bounded, call) == nil && call.Status() == conn.Done {
+			stop()
+			close(asked)
+		}
+	})
+}
+
+// claim is the wish of a Lock with Supersede: it is served unless a newer one comes.
+type claim struct {
+	engine   *engine.Engine
+	resource Asked
+	as       Owner
+	came     int64 // when it was named; 0: it is not, as far as is known
+	late     int64 // the not-after of requests whose reply was never heard; 0: there are none
+}
+
+// forNewest is fresh, and with Supersede it grants to the newest that wants the resource: it returns
+// errs.Superseded if that is another by the time of the grant. A try is named only then, because it must not end a
+// hold that it does not get.
+func (a *acquisition) forNewest(ctx context.Context, wait bool) (l *Lease, err error) {
+	r, ok := a.resource.(Asked)
+	if !ok || !a.settings.Supersede {
+		return a.fresh(ctx, wait)
+	}
+	c := &claim{engine: a.engine, resource: r, as: NewOwner(a.engine.NewOwner())}
+	if wait {
+		err = c.name(ctx)
+	}
+	if err == nil {
+		l, err = a.fresh(ctx, wait)
+	}
+	if err == nil {
+		if err = c.name(ctx); err != nil {
+			l.disown()
+		}
+	}
+	if err != nil {
+		c.withdraw()
+		return nil, err
+	}
+	l.hold.giveWayTo(c)
+	return l, nil
+}
+
+// name names the claimant, or asks whether it is the newest still. It returns errs.Superseded if it is not.
+func (c *claim) name(ctx context.Context) error {
+	call := c.resource.Claim(c.as, c.came, c.engine.Publish(ctx))
+	err := c.engine.Conn.Run(ctx, call)
+	notAfter, unheard := call.Outstanding()
+	if unheard {
+		c.late = max(c.late, notAfter)
+	}
+	if err != nil {
+		return err
+	}
+	came, newest := c.resource.Claimed(call)
+	if !newest {
+		return errs.Superseded
+	}
+	c.came = came
+	return nil
+}
+
+// withdraw takes the name back, in the background, so that those who came before are served.
+func (c *claim) withdraw() {
+	if c.came == 0 && c.late == 0 {
+		return
+	}
+	c.engine.Settle(c.late, settleLimit(0), func(ctx context.Context) (*conn.Call, error) {
+		call := c.resource.Withdraw(c.as)
+		call.Cleanup = true
+		return call, c.engine.Conn.Run(ctx, call)
+	})
+}
+
+// giveWayTo ends the hold once a newer claim has come.
+func (h *hold) giveWayTo(c *claim) {
+	h.engine.Watch(h.life(), c.resource.Notices(), line.PollBound, func() {
+		ctx, cancel := engine.Bounded(h.life())
+		defer cancel()
+		if errors.Is(c.name(ctx), errs.Superseded) {
+			h.giveWay()
+		}
+	})
+}
+
+// giveWay ends the hold here. Redis keeps it until its leases are released, and no longer than their grace, if
+// they have one.
+func (h *hold) giveWay() {
+	h.mu.Lock()
+	_, grace := h.graces()
+	left := max(grace, h.stillStays())
+	h.mu.Unlock()
+	_ = h.endAll(overtaken)
+	h.mu.Lock()
+	shorten := h.lost() == bySuperseded && grace > 0 && left < time.Until(h.deadline)
+	h.mu.Unlock()
+	if k, ok := h.resource.(Keeping); ok && shorten {
+		ctx, cancel := engine.Bounded(h.engine.Closing())
+		defer cancel()
+		_ = h.engine.Conn.Run(ctx, k.Keep(h.owner(), left)) // if it fails, the hold lasts for its lease
+	}
+}

@@ -1,0 +1,224 @@
+// This file is about holders that are asked for their lock: Asked and Ask.
+
+package rlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/rlock"
+)
+
+// asked reports whether the channel of Asked is closed.
+func asked(l *holdfast.Lease) bool {
+	select {
+	case <-l.Asked():
+		return true
+	default:
+		return false
+	}
+}
+
+// A holder is asked by whoever waits, here or elsewhere, and by Ask; at once if the message comes, and at the next poll
+// if it does not.
+func TestAsked(t *testing.T) {
+	const at, poll = 24800 * time.Millisecond, 1250 * time.Millisecond
+	ask := func(w *world.World, m *rlock.Mutex) {
+		if held, err := m.Ask(w.T.Context()); !held || err != nil {
+			w.T.Fatalf("asked: %v (%v)", held, err)
+		}
+	}
+	for what, tc := range map[string]struct {
+		muted  bool
+		ask    func(w *world.World, p, q *world.Process)
+		latest time.Duration
+	}{
+		"Ask":                     {false, func(w *world.World, _, q *world.Process) { ask(w, q.MyLock) }, 0},
+		"Ask of its own process":  {false, func(w *world.World, p, _ *world.Process) { ask(w, p.MyLock) }, 0},
+		"Ask, no message":         {true, func(w *world.World, _, q *world.Process) { ask(w, q.MyLock) }, poll},
+		"a waiter":                {false, func(w *world.World, _, q *world.Process) { w.GoLock(w.T.Context(), q.MyLock) }, poll},
+		"a waiter of its process": {false, func(w *world.World, p, _ *world.Process) { w.GoLock(w.T.Context(), p.MyLock) }, poll},
+		"a try": {false, func(w *world.World, _, q *world.Process) {
+			world.WantErr(w.T, second(q.MyLock.TryLock(w.T.Context())), holdfast.ErrBusy)
+		}, -1},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p, q := w.Process(), w.Process()
+			l := w.Lock(t.Context(), p.MyLock)
+			ctx := l.Context(t.Context())
+			if asked(l) {
+				t.Error("asked at the beginning")
+			}
+			w.At(at)
+			if tc.muted {
+				p.Mute()
+				defer p.Unmute()
+			}
+			tc.ask(w, p, q)
+			if tc.latest < 0 {
+				w.At(time.Minute)
+				if asked(l) {
+					t.Error("asked by nobody")
+				}
+			} else {
+				<-l.Asked()
+				world.Within(t, "asked", w.Now(), at, at+tc.latest)
+			}
+			world.WantEnd(t, ctx, nil)
+			w.Release(l)
+		})
+	}
+}
+
+// Who begins to listen later is asked too. The next holder is not, and an Ask of a lock that nobody holds asks nobody.
+func TestAnAskConcernsTheHolder(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		ask := func(want bool) {
+			if held, err := q.MyLock.Ask(t.Context()); held != want || err != nil {
+				t.Errorf("held: %v (%v), want %v", held, err, want)
+			}
+		}
+		ask(false)
+		l := w.Lock(t.Context(), p.MyLock)
+		ask(true)
+		w.At(20 * time.Second)
+		<-l.Asked()
+		world.Within(t, "asked", w.Now(), 20*time.Second, 20*time.Second+10*time.Millisecond)
+		w.Release(l)
+		l = w.Lock(t.Context(), p.MyLock)
+		l.Asked()
+		w.At(40 * time.Second)
+		if asked(l) {
+			t.Error("the next holder is asked too")
+		}
+		w.Release(l)
+	})
+}
+
+// The newest wins. The holder's work stops before the newest begins, even if messages or replies are lost.
+func TestSupersede(t *testing.T) {
+	const at, poll = 24800 * time.Millisecond, 1250 * time.Millisecond
+	for what, tc := range map[string]struct {
+		other  func(p, q *world.Process) *world.Process // the process of the newest
+		script string
+		fault  redistest.Fault // that both processes meet at the next run of the script
+		muted  bool
+		latest time.Duration // until the holder knows
+	}{
+		"another process":  {other: anotherProcess},
+		"the same process": {other: theSameProcess},
+		"no message":       {other: anotherProcess, muted: true, latest: poll},
+		"a lost request":   {anotherProcess, world.ClaimRun, redistest.DropBefore, false, 5 * time.Second},
+		"a lost reply":     {anotherProcess, world.ClaimRun, redistest.CloseAfterExec, false, 5 * time.Second},
+		"half a reply":     {anotherProcess, world.ClaimRun, redistest.HalfReply, false, 5 * time.Second},
+		"a lost grant":     {anotherProcess, world.EnterRun, redistest.CloseAfterExec, false, 5 * time.Second},
+		"a slow reply":     {anotherProcess, world.ClaimRun, redistest.DelayReply(900 * time.Millisecond), false, 5 * time.Second},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p, q := w.Process(), w.Process()
+			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Supersede()))
+			ctx := l.Context(t.Context())
+			w.At(at)
+			if tc.muted {
+				p.Mute()
+				defer p.Unmute()
+			}
+			if tc.script != "" {
+				p.On(tc.script, 1, tc.fault)
+				q.On(tc.script, 1, tc.fault)
+			}
+			newest := w.GoLock(t.Context(), tc.other(p, q).Mutex(world.Name, holdfast.Supersede()))
+			<-ctx.Done()
+			world.WantEnd(t, ctx, holdfast.ErrSuperseded)
+			world.Within(t, "superseded", w.Now(), at, at+tc.latest)
+			time.Sleep(time.Second)
+			select {
+			case <-newest.Done:
+				t.Error("the newest is granted before the holder has stopped")
+			default:
+			}
+			world.WantErr(t, l.Release(t.Context()), holdfast.ErrSuperseded)
+			next := granted(t, newest)
+			if next.Token() <= l.Token() {
+				t.Errorf("token %d after %d", next.Token(), l.Token())
+			}
+			time.Sleep(time.Minute)
+			w.Release(next)
+			w.WantFree()
+		})
+	}
+}
+
+func anotherProcess(_, q *world.Process) *world.Process { return q }
+func theSameProcess(p, _ *world.Process) *world.Process { return p }
+
+// A holder that does not stop has its grace, or else the rest of its lease. What AtLeast asks for stays.
+func TestSupersede_AHolderThatDoesNotStop(t *testing.T) {
+	for what, tc := range map[string]struct {
+		options []holdfast.LeaseOption
+		stays   time.Duration
+		after   time.Duration // until the newest has the lock, at most
+	}{
+		"no grace": {nil, 0, 30 * time.Second},
+		"a grace":  {[]holdfast.LeaseOption{holdfast.Grace(2 * time.Second)}, 0, 2 * time.Second},
+		"AtLeast":  {[]holdfast.LeaseOption{holdfast.Grace(2 * time.Second)}, 25 * time.Second, 25 * time.Second},
+		"fixed":    {[]holdfast.LeaseOption{holdfast.Fixed(40 * time.Second), holdfast.Grace(time.Second)}, 0, time.Second},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p, q := w.Process(), w.Process()
+			l := w.Lock(t.Context(), p.Mutex(world.Name, append(tc.options, holdfast.Supersede())...))
+			if tc.stays > 0 {
+				must(t, l.AtLeast(t.Context(), tc.stays))
+			}
+			newest := w.GoLock(t.Context(), q.Mutex(world.Name, holdfast.Supersede()))
+			<-l.Done()
+			world.WantErr(t, l.Err(), holdfast.ErrSuperseded)
+			next := granted(t, newest)
+			world.Within(t, "granted", w.Now(), tc.after-time.Second, tc.after+2*time.Second)
+			w.Release(next)
+		})
+	}
+}
+
+// Of those that wait, the newest gets the lock, and the others hear that they were superseded. One whose wait ends is
+// not the newest any more. A holder without the option, a try, an Ask and a waiter without it supersede nobody.
+func TestSupersede_Waiters(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q, r := w.Process(), w.Process(), w.Process()
+		newest := []holdfast.LeaseOption{holdfast.Supersede()}
+		plain := w.Lock(t.Context(), p.MyLock)
+		held := plain.Context(t.Context())
+		first := w.GoLock(t.Context(), p.Mutex(world.Name, newest...))
+		w.At(time.Second)
+		second := w.GoLock(t.Context(), q.Mutex(world.Name, newest...))
+		w.At(2 * time.Second)
+		gone, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		third := w.GoLock(gone, r.Mutex(world.Name, newest...))
+		w.At(10 * time.Second)
+		_, err := third.Result()
+		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantEnd(t, held, nil)
+		w.Release(plain)
+		_, err = first.Result()
+		world.WantErr(t, err, holdfast.ErrSuperseded)
+		l := granted(t, second)
+		work := l.Context(t.Context())
+
+		_, err = r.Mutex(world.Name, newest...).TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBusy)
+		if _, err := r.MyLock.Ask(t.Context()); err != nil {
+			t.Error(err)
+		}
+		waiter := w.GoLock(t.Context(), r.MyLock)
+		w.At(time.Minute)
+		world.WantEnd(t, work, nil)
+		w.Release(l)
+		w.Release(granted(t, waiter))
+	})
+}

@@ -5,6 +5,7 @@ package lockertest
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/fairlock"
@@ -14,7 +15,8 @@ import (
 // Staying has the prefixes of the keys that may stay in Redis after any kind.
 var Staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "holdfast_permits:", "orders:permit:",
 	"holdfast_slots_token:", "holdfast_lock_asked:", "holdfast_lock_newest:",
-	"holdfast_once:", "holdfast_once_token:", "holdfast_tick:"}
+	"holdfast_once:", "holdfast_once_token:", "holdfast_tick:",
+	"app:redisson_lock_token:", "app:holdfast_lock_asked:", "app:holdfast_lock_newest:"}
 
 // Kinds are the kinds of locks, but for those that are made of others.
 var Kinds = []Kind{
@@ -34,6 +36,13 @@ var Kinds = []Kind{
 		Name: "priority", Telemetry: "fairmutex", Fenced: true, Reentrant: true, Stays: true,
 		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
 			return c.FairMutex(name, append(slices.Clip(options), fairlock.Priority(7))...)
+		},
+	},
+	{
+		Name: "prefixed", Telemetry: "mutex", Fenced: true, Reentrant: true, Stays: true,
+		Options: []holdfast.Option{holdfast.WithKeyPrefix("app:")},
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.Mutex(name, append(options, holdfast.Grace(10*time.Millisecond))...)
 		},
 	},
 	{

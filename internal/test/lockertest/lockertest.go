@@ -38,6 +38,8 @@ type Kind struct {
 	Rival func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
 	// Prepare does, once, what a name needs before it can be locked. It may be nil.
 	Prepare func(ctx context.Context, c *holdfast.Client, name string) error
+	// Options are those of each Client.
+	Options []holdfast.Option
 	// Keeps are the prefixes of the keys that stay in Redis when there is no holder and no waiter.
 	Keeps []string
 

@@ -52,7 +52,7 @@ func (w *stage) prepare(name string) {
 
 // process starts a process, which is a Client.
 func (w *stage) process(options ...holdfast.Option) *holdfast.Client {
-	c := w.site.Process(options...)
+	c := w.site.Process(append(slices.Clip(w.s.Options), options...)...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.processes = append(w.processes, c)

@@ -89,7 +89,7 @@ var engineBugs = []bug{
 	{name: "messages keep Redis busy with renewals", by: "rlock TestAMessageAloneEndsNoLease",
 		at: "internal/engine Engine.Watch", old: "Sleep(ctx, watchPause) != nil", new: "ctx.Err() != nil"},
 	{name: "a hold that has ended is watched still", by: "rlock TestOnlyThoseWhoAreNotifiedListen",
-		at: "internal/hold hold.leave", old: "h.unwatch()"},
+		at: "internal/hold hold.leave", old: "h.die()"},
 	{name: "one that watches takes a hold over that nobody watches", by: "rlock TestWhatIsPassedOnIsWatched",
 		at: "internal/hold Settings.terms", old: ", Notified: s.Notified}", new: "}"},
 	{name: "a fixed lease that is watched is not asked for", by: "rlock TestWatched",

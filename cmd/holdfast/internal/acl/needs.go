@@ -14,12 +14,13 @@ import (
 const anyClient = "*"
 
 func mutex(pattern string) (need, error) {
-	at, err := keys.Space("").ForFairLock(pattern)
+	space := keys.Space("")
+	at, err := space.ForFairLock(pattern)
 	if err != nil {
 		return need{}, err
 	}
 	return need{
-		keys:     []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
+		keys:     []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open, space.AskedAt(pattern), space.NewestAt(pattern)},
 		channels: []string{at.Channel, at.Grant, at.GrantTo(anyClient)},
 		commands: ofMutex,
 	}, nil

@@ -17,6 +17,7 @@ import (
 // Asked is a Resource for which a holder can be asked.
 type Asked interface {
 	Noticed
+	Keeping
 	// Wanted asks whether anybody wants it from that holder. The reply is Done if so, and else Refused.
 	Wanted(holder Owner) *conn.Call
 	// Claim names the claimant as the newest that wants it, if came is 0; otherwise, it asks whether a
@@ -155,9 +156,9 @@ func (h *hold) giveWay() {
 	h.mu.Lock()
 	shorten := h.lost() == bySuperseded && grace > 0 && left < time.Until(h.deadline)
 	h.mu.Unlock()
-	if k, ok := h.resource.(Keeping); ok && shorten {
+	if shorten {
 		ctx, cancel := engine.Bounded(h.engine.Closing())
 		defer cancel()
-		_ = h.engine.Conn.Run(ctx, k.Keep(h.owner(), left)) // if it fails, the hold lasts for its lease
+		_ = h.engine.Conn.Run(ctx, h.keep(left)) // if it fails, the hold lasts for its lease
 	}
 }

@@ -42,6 +42,7 @@ func (q *Queue) Wanted(owner hold.Owner) *conn.Call {
 	return &conn.Call{
 		Script: wantedScript,
 		Keys:   []string{q.space().AskedAt(q.Key()), q.At().Alive},
+		Enough: 1,
 		Args:   []any{owner.String()},
 	}
 }
@@ -51,7 +52,8 @@ func (q *Queue) Claim(claimant hold.Owner, came int64, publish string) *conn.Cal
 	at := q.At()
 	return &conn.Call{
 		Script: claimScript,
-		Keys:   []string{at.Hash, q.space().NewestAt(q.Key())},
+		Keys:   []string{q.space().NewestAt(q.Key()), at.Hash},
+		Enough: 1,
 		Args:   []any{claimant.String(), came, q.claimLife(), publish, at.Grant},
 	}
 }

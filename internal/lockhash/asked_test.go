@@ -28,7 +28,7 @@ func asking(command string) (*conn.Script, []string, []any) {
 	case "wanted":
 		return wantedScript, []string{"asked", "alive"}, []any{w[1]}
 	case "claim":
-		return claimScript, []string{"n", "newest"}, []any{w[1], w[2], 60_000, "PUBLISH", "c"}
+		return claimScript, []string{"newest", "n"}, []any{w[1], w[2], 60_000, "PUBLISH", "c"}
 	default:
 		return withdrawScript, []string{"newest"}, []any{w[1], 60_000}
 	}

@@ -1,10 +1,11 @@
 -- Names a claimant as the newest that wants the lock, and has the holder's Client look; or asks
 -- whether a newer one has come since.
 --
--- KEYS[1] the lock
--- KEYS[2] the claimants: a string "<number> <claimant> <claimant>...", the newest first, and at most 8
+-- KEYS[1] the claimants: a string "<number> <claimant> <claimant>...", the newest first, and at most 8
 --         of them. The number says when the newest came, in microseconds of the server's clock. A
 --         claimant behind a '-' has withdrawn: it is listed for its requests that come late
+-- KEYS[2] the lock. While the slot is on the move only KEYS[1] is sent, since a call with several keys
+--         would get TRYAGAIN. The holder's Client then finds the newest by polling
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the claimant
 -- ARGV[3] when it came, if it was named before; 0: it comes now
@@ -19,7 +20,7 @@
 -- Publishes on ARGV[6]:<Client>, of the holder
 --         0                  look
 
-local number, list = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+)(.*)$')
+local number, list = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+)(.*)$')
 number, list = tonumber(number or 0), list or ''
 local came, newer, kept, left = tonumber(ARGV[3]), false, '', 7
 for withdrawn, claimant in string.gmatch(list, ' (%-?)(%S+)') do
@@ -40,8 +41,8 @@ elseif newer and number > came then
   return {0, now}
 end
 
-redis.call('SET', KEYS[2], string.format('%.0f', math.max(came, number)) .. ' ' .. ARGV[2] .. kept, 'PX', ARGV[4])
-local holder = redis.pcall('HGETALL', KEYS[1])[1]
+redis.call('SET', KEYS[1], string.format('%.0f', math.max(came, number)) .. ' ' .. ARGV[2] .. kept, 'PX', ARGV[4])
+local holder = KEYS[2] and redis.pcall('HGETALL', KEYS[2])[1]
 if holder then
   publish(ARGV[5], ARGV[6] .. ':' .. string.sub(holder, 1, 36), '0')
 end

@@ -2,7 +2,8 @@
 -- in the queue that is kept.
 --
 -- KEYS[1] the holder that is asked: see ask.lua
--- KEYS[2] until when each place is kept: KEYS[4] of queue.lua
+-- KEYS[2] until when each place is kept: KEYS[4] of queue.lua. While the slot is on the move only
+--         KEYS[1] is sent, and no waiter is seen
 -- ARGV[1] not-after: ignored
 -- ARGV[2] the owner that holds the lock
 --
@@ -12,5 +13,5 @@
 if redis.call('GET', KEYS[1]) == ARGV[2] then
   return {1, now}
 end
-local last = redis.call('ZRANGE', KEYS[2], '-1', '-1', 'WITHSCORES')[2]
+local last = KEYS[2] and redis.call('ZRANGE', KEYS[2], '-1', '-1', 'WITHSCORES')[2]
 return {last and tonumber(last) * 1000 > now and 1 or 0, now}

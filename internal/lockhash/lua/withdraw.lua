@@ -1,6 +1,6 @@
 -- Notes that a claimant wants the lock no more.
 --
--- KEYS[1] the claimants: KEYS[2] of claim.lua
+-- KEYS[1] the claimants: KEYS[1] of claim.lua
 -- ARGV[1] not-after: ignored
 -- ARGV[2] the claimant
 -- ARGV[3] how long the claimants are kept, in ms

@@ -16,39 +16,26 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
-// asker runs scripts as a server sees them, one sending at a time. The keys are m, d and t.
-type asker struct {
-	t   testing.TB
-	rdb *redis.Client
-}
+// asker plays the scripts. The keys are m, d and t.
+type asker struct{ scripttest.Player }
 
 func newAsker(t testing.TB, rdb *redis.Client) *asker {
 	rdb.FlushAll(t.Context())
-	return &asker{t, rdb}
+	a := &asker{}
+	a.Player = scripttest.Player{T: t, RDB: rdb, Parts: a.parts, Words: words, Left: a.state, Set: a.set}
+	return a
 }
+
+type step scripttest.Step
 
 const length = 30_000
 
-// ask runs a command, and returns its reply without the server's clock, tokens and revs, times to live in seconds. The
-// commands are
-//
-//	join <member> [of=4] [weight=1], renew <member> <ms>, leave <member>, look <shard>
-//	balance <member> [moves=0] [<shard> it gives up, with the token that it has]
-//
-// What a balance says is "<members> has <shards> gives <shards>". Members are written a for "a:1".
-func (a *asker) ask(left time.Duration, command string) string {
-	a.t.Helper()
-	reply, err := a.eval(left, command)
-	if err != nil {
-		for _, code := range []string{"WRONGTYPE", "OOM", "injected"} {
-			if strings.Contains(err.Error(), code) {
-				return code
-			}
-		}
-		return err.Error()
-	}
+// words returns a reply without tokens and revs, times to live in seconds. What a balance says is
+// "<members> has <shards> gives <shards>".
+func words(command string, reply []any) string {
 	number := func(i int) int { n, _ := reply[i].(int64); return int(n) }
 	words := []string{fmt.Sprint(reply[0])}
 	switch name := strings.Fields(command)[0]; {
@@ -84,19 +71,10 @@ func (a *asker) ask(left time.Duration, command string) string {
 	return strings.Join(words, " ")
 }
 
-func (a *asker) eval(left time.Duration, command string) ([]any, error) {
-	a.t.Helper()
-	ctx := context.Background()
-	now, err := a.rdb.Time(ctx).Result()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	script, keys, args := a.parts(command)
-	args = append([]any{now.UnixMicro() + left.Microseconds()}, args...)
-	return a.rdb.Eval(ctx, script.Source(), keys, args...).Slice()
-}
-
-// parts returns the script, the keys and the arguments of a command.
+// parts returns the script, the keys and the arguments of a command. Members are written a for "a:1".
+//
+//	join <member> [of=4] [weight=1], renew <member> <ms>, leave <member>, look <shard>
+//	balance <member> [moves=0] [<shard> it gives up, with the token that it has]
 func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 	w := strings.Fields(command)
 	option := func(name string, value int) int {
@@ -120,7 +98,7 @@ func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 		args := []any{member, 0, 0, option("moves", 0), 3_600_000, 4 * length, "PUBLISH", "c"}
 		for _, shard := range w[2:] {
 			if _, err := strconv.Atoi(shard); err == nil {
-				token, _, _ := strings.Cut(a.rdb.HGet(context.Background(), "d", shard).Val(), " ")
+				token, _, _ := strings.Cut(a.RDB.HGet(context.Background(), "d", shard).Val(), " ")
 				args = append(args, shard, token)
 			}
 		}
@@ -133,15 +111,11 @@ func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 // state returns the members, ! if the lease is over, and what the table says that they have.
 func (a *asker) state() string {
 	ctx := context.Background()
-	for _, key := range []string{"m", "d", "t"} {
-		if a.rdb.PTTL(ctx, key).Val() == -1 {
-			a.t.Errorf("%s has no expiry", key)
-		}
-	}
-	now := a.rdb.Time(ctx).Val().UnixMilli()
+	scripttest.Ends(a.T, a.RDB, "m", "d", "t")
+	now := a.RDB.Time(ctx).Val().UnixMilli()
 	var words []string
-	table := a.rdb.HGetAll(ctx, "d").Val()
-	for _, z := range a.rdb.ZRangeWithScores(ctx, "m", 0, -1).Val() {
+	table := a.RDB.HGetAll(ctx, "d").Val()
+	for _, z := range a.RDB.ZRangeWithScores(ctx, "m", 0, -1).Val() {
 		member := z.Member.(string)
 		word := strings.TrimSuffix(member, ":1")
 		if int64(z.Score) <= now {
@@ -161,39 +135,15 @@ func (a *asker) state() string {
 }
 
 // set changes the state: "dead a" ends the lease of a.
-func (a *asker) set(command string) bool {
-	w := strings.Fields(command)
+func (a *asker) set(w []string) bool {
 	if w[0] != "dead" {
 		return false
 	}
-	a.rdb.ZAddXX(context.Background(), "m", redis.Z{Score: 1, Member: w[1] + ":1"})
+	a.RDB.ZAddXX(context.Background(), "m", redis.Z{Score: 1, Member: w[1] + ":1"})
 	return true
 }
 
-// step is a command with its reply, what a second sending is answered, and the state after each.
-type step struct{ command, reply, again, state string }
-
-func (a *asker) play(steps []step) {
-	a.t.Helper()
-	for i, s := range steps {
-		if a.set(s.command) {
-			continue
-		}
-		for n, want := range []string{s.reply, s.again} {
-			if got := a.ask(time.Minute, s.command); got != want {
-				a.t.Errorf("step %d, %s, sending %d: %q, want %q", i, s.command, n+1, got, want)
-			}
-			if got := a.state(); got != s.state {
-				a.t.Errorf("step %d, %s, sending %d leaves %q, want %q", i, s.command, n+1, got, s.state)
-			}
-		}
-	}
-}
-
-func TestScripts(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { testScripts(t, redistest.Mini(t).Client()) })
-	t.Run("real", func(t *testing.T) { testScripts(t, redistest.Server(t).Client(t)) })
-}
+func TestScripts(t *testing.T) { scripttest.OnServers(t, testScripts) }
 
 func testScripts(t *testing.T, rdb *redis.Client) {
 	for name, steps := range map[string][]step{
@@ -278,7 +228,7 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"balance b", "1 1 has 0 1 2 3 4 gives", "1 1 has 0 1 2 3 4 gives", "b=0,1,2,3,4"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { newAsker(t, rdb).play(steps) })
+		t.Run(name, func(t *testing.T) { scripttest.Play(&newAsker(t, rdb).Player, steps) })
 	}
 }
 
@@ -288,14 +238,14 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 	a := newAsker(t, rdb)
 	rdb.Set(t.Context(), "m", "x", 0)
 	for _, command := range []string{"renew a 1", "leave a", "balance a", "look -1"} {
-		if got := a.ask(time.Minute, command); got != "WRONGTYPE" {
+		if got := a.Ask(time.Minute, command); got != "WRONGTYPE" {
 			t.Errorf("foreign, %s: %q", command, got)
 		}
 	}
 	a = newAsker(t, rdb)
-	a.ask(time.Minute, "join a")
+	a.Ask(time.Minute, "join a")
 	for _, command := range []string{"join b", "balance a", "renew a 60000"} {
-		if got, left := a.ask(-time.Millisecond, command), a.state(); got != "-1" || left != "a=" {
+		if got, left := a.Ask(-time.Millisecond, command), a.state(); got != "-1" || left != "a=" {
 			t.Errorf("%s, late: %q, leaves %q", command, got, left)
 		}
 	}
@@ -305,13 +255,9 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
 	a := newAsker(t, rdb)
-	for _, command := range []string{"join a", "balance a", "join b"} {
-		a.ask(time.Minute, command)
-	}
-	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
-	a.play([]step{
+	a.Do("join a", "balance a", "join b")
+	scripttest.WithoutMemory(t, rdb)
+	scripttest.Play(&a.Player, []step{
 		{"join c", "OOM", "OOM", "a=0,1,2,3 b="},
 		{"renew a 60000", "1 60s", "1 60s", "a=0,1,2,3 b="},
 		{"balance a 0", "1 2 has 1 2 3 gives 3", "1 2 has 1 2 3 gives 3", "a=1,2,3 b="},
@@ -339,28 +285,26 @@ func TestFailingMidway(t *testing.T) {
 		{[]string{"join a", "balance a"}, "leave a"},
 	} {
 		given := func() {
-			*a = *newAsker(t, a.rdb)
-			for _, c := range tc.before {
-				if !a.set(c) {
-					a.ask(time.Minute, c)
-				}
-			}
+			a.RDB.FlushAll(t.Context())
+			a.Do(tc.before...)
 		}
 		given()
-		reply, again := a.ask(time.Minute, tc.command), ""
+		reply, again := a.Ask(time.Minute, tc.command), ""
 		state := a.state()
-		again = a.ask(time.Minute, tc.command)
-		for k, fired := 1, true; fired; k++ {
-			given()
-			before := a.rdb.HGetAll(t.Context(), "d").Val()
-			disarm := m.FailInside(k)
-			_, err := a.eval(time.Minute, tc.command)
-			fired = disarm()
+		again = a.Ask(time.Minute, tc.command)
+		var before map[string]string
+		table := func() map[string]string { return a.RDB.HGetAll(t.Context(), "d").Val() }
+		send := func() error {
+			before = table()
+			_, err := a.Eval(time.Minute, tc.command)
+			return err
+		}
+		for k, err := range scripttest.Failures(m, given, send) {
 			a.state() // it fails if an expiry is missing
-			if after := a.rdb.HGetAll(t.Context(), "d").Val(); before["0"] != after["0"] && after["rev"] == before["rev"] && len(after) > 0 && strings.HasSuffix(after["0"], " ") {
+			if after := table(); before["0"] != after["0"] && after["rev"] == before["rev"] && len(after) > 0 && strings.HasSuffix(after["0"], " ") {
 				t.Errorf("%v, %s: command %d fails, and nobody sees that a shard is free", tc.before, tc.command, k)
 			}
-			got := a.ask(time.Minute, tc.command)
+			got := a.Ask(time.Minute, tc.command)
 			if left := a.state(); !slices.Contains([]string{reply, again}, got) || left != state {
 				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",
 					tc.before, tc.command, k, err, got, left, reply, state)

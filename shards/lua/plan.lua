@@ -3,12 +3,14 @@
 --
 -- The share of a member is that of its weight, rounded down; the shards that are left by that go one each to
 -- those that have them already, then to those that came last. So of those that have too many, each gives up as few as
--- can be, and the others take as many. A member gives up first what it got last: after one has left and come
--- again, as in a rolling deploy, that is what it had. What is free is for the youngest first, beginning with what was
--- given last, so that it need not move again; but nobody waits for another to take.
+-- can be, and the others take as many. A member gives up first what it got last: after one has left and another
+-- come, as in a rolling deploy, that is what the first one had. For the same reason, of those that have one of the shards that
+-- are left, those come first that had it before the youngest but one came: the others have it since somebody left. What is
+-- free is for the youngest first, beginning with what was given last, so that it need not move again; but nobody waits
+-- for another to take.
 
--- read returns the members that are alive, as {id, weight, joined, has}, also by their ids; and the shards that are
--- free, and those of one member, as {shard, token}.
+-- read returns the members that are alive, the youngest first, as {id, weight, joined, has, had}, also by their ids; and
+-- the shards that are free, and those of one member, as {shard, token}. had: how many it had when the youngest but one came.
 local function read(member)
   local alive, entries = living(), redis.call('HGETALL', KEYS[2])
   local members, by, given, size = {}, {}, {}, 0
@@ -18,7 +20,7 @@ local function read(member)
       size = tonumber(value)
     elseif alive[field] then
       local joined, weight = string.match(value, '^(%d+) (%d+) ')
-      by[field] = {id = field, weight = tonumber(weight), joined = tonumber(joined), has = 0}
+      by[field] = {id = field, weight = tonumber(weight), joined = tonumber(joined), has = 0, had = 0}
       members[#members + 1] = by[field]
     elseif string.find(field, ':', 1, true) then
       redis.call('HDEL', KEYS[2], field)
@@ -26,16 +28,21 @@ local function read(member)
       given[tonumber(field)] = value
     end
   end
+  table.sort(members, function(a, b) return a.joined > b.joined end)
+  local came = members[2] and members[2].joined or 0
   local free, has = {}, {}
   for shard = 0, size - 1 do
     local token, owner = string.match(given[shard] or '0 ', '^(%d+) (.*)$')
-    if by[owner] then
-      by[owner].has = by[owner].has + 1
+    token = tonumber(token)
+    local m = by[owner]
+    if not m then
+      free[#free + 1] = {shard, token}
     else
-      free[#free + 1] = {shard, tonumber(token)}
+      m.has = m.has + 1
+      m.had = m.had + (token < came and 1 or 0)
     end
     if owner == member then
-      has[#has + 1] = {shard, tonumber(token)}
+      has[#has + 1] = {shard, token}
     end
   end
   return members, by, size, free, has
@@ -53,11 +60,12 @@ local function share(members, size)
     if size * m.weight % weights > 0 then
       rest[#rest + 1] = m
     end
-    m.over = m.has > m.share -- and not by how many: that changes while others still give up
+    -- 2: it had too many before; 1: it has too many. By how many does not count: that changes while others still give up.
+    m.first = m.had > m.share and 2 or m.has > m.share and 1 or 0
   end
   table.sort(rest, function(a, b)
-    if a.over ~= b.over then
-      return a.over
+    if a.first ~= b.first then
+      return a.first > b.first
     end
     return a.joined > b.joined
   end)

@@ -61,7 +61,7 @@ type orders struct {
 }
 
 // runs are the kinds whose lanes do not take turns at holding one object.
-var runs = map[string]func(*lane, context.Context) error{"once": (*lane).runOnce, "barrier": (*lane).runBarrier}
+var runs = map[string]func(*lane, context.Context) error{"once": (*lane).runOnce, "barrier": (*lane).runBarrier, "shards": (*lane).runShards}
 
 // contender is the child process: the program starts copies of itself that run it.
 func contender() redistest.ChildFunc {

@@ -103,8 +103,11 @@ func (v *verdict) object(o *object, s *soak) {
 		return
 	}
 	forgets := v.leases
-	if !o.rule.owned {
+	switch {
+	case !o.rule.owned:
 		forgets = v.counts.counting(o.holds)
+	case o.rule.hasty:
+		forgets = v.counts
 	}
 	v.Writes += o.writes
 	v.Fenced += o.fenced

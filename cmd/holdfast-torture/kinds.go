@@ -20,6 +20,7 @@ type rule struct {
 	owned    bool // grants have leases
 	nameless bool // a grant does not say who its owner is
 	undated  bool // nor when its lease ends
+	hasty    bool // a grant does not wait for replicas, though its lease may
 }
 
 const (
@@ -37,6 +38,7 @@ var rules = map[string]rule{
 	"sem":      {capacity: permits},
 	"leader":   {capacity: 1, fenced: true, owned: true, nameless: true},
 	"once":     {capacity: 1, fenced: true, owned: true, nameless: true, undated: true},
+	"shards":   {capacity: 1, fenced: true, owned: true, nameless: true, undated: true, hasty: true},
 	"latch":    {},
 	"barrier":  {owned: true},
 	"quorum":   {capacity: 1, fenced: true, owned: true},
@@ -47,7 +49,7 @@ var rules = map[string]rule{
 func kindsOf(topology string) []string {
 	switch topology {
 	case "single", "sentinel", "cluster":
-		return []string{"mutex", "fair", "rw", "stripe", "multi", "permits", "sem", "latch", "leader", "once", "barrier"}
+		return []string{"mutex", "fair", "rw", "stripe", "multi", "permits", "sem", "latch", "leader", "once", "barrier", "shards"}
 	case "quorum":
 		return []string{"quorum", "quorumrw"}
 	}

@@ -53,8 +53,8 @@ func newLookout(ctx context.Context, t testing.TB, c config, nodes []*redistest.
 		told: map[string]changes{}, stands: map[string][]stand{},
 	}
 	for _, kind := range c.Kinds {
-		if rules[kind].capacity != 1 || kind == "once" {
-			continue // a Once has no names that are known before the run
+		if rules[kind].capacity != 1 || rules[kind].undated {
+			continue // a Once has no names that are known before the run; shards have no keys of their own
 		}
 		for n := range c.names() {
 			l.watch(t, kind, fmt.Sprintf("%s-%d", kind, n), len(nodes))

@@ -116,7 +116,7 @@ func (v *verdict) object(o *object, s *soak) {
 		v.violate("%s: %d stale writes were taken", o.name, o.stale)
 	}
 	for _, f := range overlaps(o.name, o.rule.capacity, o.holds, func(holds []*hold) bool {
-		return forgets.excuse(holds) || o.rule.undated && v.stoodStill(holds)
+		return forgets.excuse(holds) || o.rule.undated && v.stoodStill(holds, s.config.Lease)
 	}) {
 		if f.unpromised {
 			v.UnpromisedOverlaps++
@@ -150,7 +150,7 @@ func (v *verdict) object(o *object, s *soak) {
 	}
 	certain := slices.DeleteFunc(slices.Clone(o.holds), func(h *hold) bool {
 		_, to := giving(h, o.rule, s.config.Lease)
-		return forgets.meet(h.enter-forgets.lease, to) || o.rule.undated && v.stoodStill([]*hold{h})
+		return forgets.meet(h.enter-forgets.lease, to) || o.rule.undated && v.stoodStill([]*hold{h}, s.config.Lease)
 	})
 	// An object that Redis forgot begins anew: a reader then has no writer's token.
 	for _, part := range forgets.part(certain) {

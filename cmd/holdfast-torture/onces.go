@@ -201,10 +201,13 @@ func (v *verdict) doneAgain(first, again *hold, forgets windows, lease time.Dura
 	return ""
 }
 
-// stoodStill reports whether one of the holds was claimed just after its process stood still. Work
-// under a Once does not know when its lease ends, so its first moments may be claimed after that.
-func (v *verdict) stoodStill(holds []*hold) bool {
+// stoodStill reports whether one of the holds was claimed just after its process stood still for so long that its
+// lease may have been over in Redis. Work under a Once or on a shard does not know when its lease ends, so its first
+// moments may be claimed after that.
+func (v *verdict) stoodStill(holds []*hold, lease time.Duration) bool {
 	return slices.ContainsFunc(holds, func(h *hold) bool {
-		return v.starved(h.lane, h.last-int64(waking), h.last) > 0
+		return slices.ContainsFunc(joined(v.stood[processOf(h.lane)]), func(s span) bool {
+			return time.Duration(s.to-s.from) >= margin(lease) && s.from < h.last && h.last-int64(waking) < s.to
+		})
 	})
 }

@@ -65,12 +65,12 @@ func in(s span) windows {
 	return windows{spans: []span{{s.from * ms, s.to * ms}}}
 }
 
-// Work that is claimed in the first moments after its process stood still may overlap; other work may
+// Work that is claimed in the first moments after its process stood still for long may overlap; other work may
 // not.
 func TestOnlyWorkThatHasJustWokenMayOverlap(t *testing.T) {
-	v := &verdict{stood: map[string][]span{"1": {{1000 * ms, 3000 * ms}}}}
+	v := &verdict{stood: map[string][]span{"1": {{1000 * ms, 3000 * ms}, {3480 * ms, 3483 * ms}}}}
 	woken, later := effect("1.once.0", 1, 0, 3010, lost), effect("1.once.0", 1, 0, 3500, lost)
-	if other := effect("2.once.0", 2, 2500, 3600, kept); !v.stoodStill([]*hold{woken, other}) || v.stoodStill([]*hold{later, other}) {
-		t.Errorf("woken %v, later %v; want the first alone", v.stoodStill([]*hold{woken, other}), v.stoodStill([]*hold{later, other}))
+	if other := effect("2.once.0", 2, 2500, 3600, kept); !v.stoodStill([]*hold{woken, other}, testLease) || v.stoodStill([]*hold{later, other}, testLease) {
+		t.Errorf("woken %v, later %v; want the first alone", v.stoodStill([]*hold{woken, other}, testLease), v.stoodStill([]*hold{later, other}, testLease))
 	}
 }

@@ -21,6 +21,8 @@ var shardsBugs = []bug{
 		at: "shards/lua/balance.lua", old: "if redis.call('HGET', KEYS[2], ARGV[i]) == ARGV[i + 1] .. ' ' .. member then", new: "if true then"},
 	{name: "the dead keep their shards", quick: true, by: "shards TestScripts TestRun_TheShardsOfADeadMemberGoOnElsewhere",
 		at: "shards/lua/table.lua", old: "'(' .. text(ms), '+inf')) do", new: "'-inf', '+inf')) do"},
+	{name: "a member of shards counts as dead before its lease is over", by: "shards TestRun_TheShortestLease",
+		at: "shards/lua/table.lua", old: "'(' .. text(ms), '+inf')) do", new: "'(' .. text(ms + 1500), '+inf')) do"},
 	{name: "a member that is dead takes shards", by: "shards TestScripts",
 		at: "shards/lua/balance.lua", old: "if tonumber(redis.call('ZSCORE', KEYS[1], member) or 0) <= ms or", new: "if"},
 	{name: "the table does not outlive a member's silence, or stays for ever", by: "shards TestFailingMidway TestScripts",
@@ -53,6 +55,8 @@ var shardsBugs = []bug{
 		at: "shards Shards.belong", old: "m.returned()", new: ""},
 	{name: "a watch sees no end of the last lease", by: "shards TestWatch",
 		at: "shards/lua/look.lua", old: "if rev == ARGV[3] and alive == tonumber(ARGV[4]) then", new: "if rev == ARGV[3] then"},
+	{name: "an inspection says which shards a member has, but not the first of a row", by: ". TestInspectShards",
+		at: "internal/inspect/lua/kinds.lua", old: "numbers[i] .. '-' .. numbers[last]", new: "'-' .. numbers[last]"},
 	{name: "a key falls on another shard than others reckon", by: "shards TestOwner",
 		at: "shards Shards.Of", old: "fnv.New64a()", new: "fnv.New64()"},
 }

@@ -34,6 +34,7 @@ var torturedBugs = []tortured{
 	{"the work's context outlives its lease", "-topology single -kinds leader -for 20s", "", "told of a loss"},
 	{"a result is kept for no longer than the lease", "-topology single -kinds once -for 20s", "", "and again by"},
 	{"a cohort has no end", "-topology single -for 20s", "", "turns in the crowd"},
+	{"a member of shards counts as dead before its lease is over", "-topology single -kinds shards -for 20s", "", "overlap on shards"},
 	{"a generation that has broken counts as tripped", "-topology single -kinds barrier -for 20s", "", "only .* parties were told"},
 	{"the last arrival, sent again, arrives in the next generation", "-topology single -kinds barrier -for 20s", "reply lost", "only .* parties were told"},
 }

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -21,9 +23,14 @@ import (
 // less; and as each server has a first, there is always one that asks. The order is no part of what
 // makes the lock safe: where servers do not answer, or have forgotten it, callers ask as if it did
 // not exist.
+//
+// Who has just released would find the lock free whenever it asks at once, and those that wait asleep.
+// So each grant finds out whether others wait, and where they do, its process does not ask first the next time.
 type turn struct {
 	quorum *Quorum
+	key    string // of the places on the first server, for what its Client remembers; "" if its lock cannot be used
 	id     string
+	waits  bool // it is for a Lock; a TryLock takes no turn
 	began  time.Time
 	placed bool          // servers may have its place
 	ahead  int           // how many were before it when it last looked
@@ -34,11 +41,32 @@ type turn struct {
 // longest pause and a round take together.
 const placeFor = 2 * (maxPause + longestTry)
 
-// turn returns the place of a caller that begins to wait now. It asks no server.
-func (q *Quorum) turn() *turn {
+// turn returns the place of a caller that begins to wait now, or does not wait. It asks no server.
+func (q *Quorum) turn(waits bool) *turn {
 	client, number := q.members[0].Engine.NewOwner()
-	return &turn{quorum: q, id: fmt.Sprintf("%s:%d", client, number), began: time.Now()}
+	key, _ := placesAt(q.members[0])
+	return &turn{quorum: q, key: key, id: fmt.Sprintf("%s:%d", client, number), waits: waits, began: time.Now()}
 }
+
+// placesAt returns the key of the places on a server.
+func placesAt(m Member) (string, error) {
+	key := hold.KeyAt(m.Locker.(lease.Placed).Place()) // New has looked whether it says so
+	if key == "" {
+		return "", errs.BadArgument // its lock says what is wrong with it
+	}
+	return m.Engine.Keys.QuorumTurns(key), nil
+}
+
+// lines is where the first server's Client remembers whether others wait.
+func (t *turn) lines() *line.Lines { return t.quorum.members[0].Engine.Lines }
+
+// mayAsk reports whether the caller may ask for the lock now. At first it may, unless others were known to wait lately.
+func (t *turn) mayAsk(ctx context.Context, first bool) bool {
+	return !t.waits || first && !t.crowded() || t.mine(ctx)
+}
+
+// crowded reports whether others were known to wait lately.
+func (t *turn) crowded() bool { return t.key != "" && t.lines().Awaited(t.key) }
 
 // unknown is the place on a server that did not say it.
 const unknown = -1
@@ -47,8 +75,8 @@ func known(before int) bool { return before != unknown }
 
 // mine names the caller's place to the servers, and reports whether the caller may ask for the lock.
 func (t *turn) mine(ctx context.Context) bool {
+	first, waited := !t.placed, time.Since(t.began).Milliseconds()
 	t.placed = true
-	waited := time.Since(t.began).Milliseconds()
 	places := each(ctx, t.quorum.members, t.quorum.patience(), func(ctx context.Context, m Member) int {
 		before, err := t.say(ctx, m, waited)
 		if err != nil {
@@ -60,6 +88,9 @@ func (t *turn) mine(ctx context.Context) bool {
 	ahead := 0
 	if len(places) >= t.quorum.majority() {
 		ahead = slices.Min(places)
+		if first && ahead == 0 {
+			t.lines().ForgetAwaited(t.key) // all others would have waited longer
+		}
 	}
 	if ahead != t.ahead {
 		t.ahead, t.pause = ahead, 0
@@ -95,30 +126,38 @@ func (t *turn) next() time.Duration {
 	return t.pause
 }
 
-// over takes the caller's place away from the servers, in the background.
-func (t *turn) over() {
+// over takes the caller's place away from the servers, in the background. A Lock that was granted without a place
+// looks at one server. Both note whether others wait.
+func (t *turn) over(granted bool) {
+	members := t.quorum.members
 	if !t.placed {
-		return
+		if !t.waits || !granted {
+			return
+		}
+		i := rand.N(len(members))
+		members = members[i : i+1]
 	}
-	for _, m := range t.quorum.members {
+	for _, m := range members {
 		m.Engine.Background(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), placeFor)
 			defer cancel()
-			_, _ = t.say(ctx, m, -1)
+			if others, err := t.say(ctx, m, -1); err == nil && others > 0 {
+				t.lines().NoteAwaited(t.key)
+			}
 		})
 	}
 }
 
 // say sends a server how long the caller has waited, in ms, or -1 if the caller waits no longer. It
-// returns how many others are before the caller.
+// returns how many others are before the caller: all, if it waits no longer.
 func (t *turn) say(ctx context.Context, m Member, waited int64) (before int, err error) {
-	key := hold.KeyAt(m.Locker.(lease.Placed).Place()) // New has looked whether it says so
-	if key == "" {
-		return 0, errs.BadArgument // its lock says what is wrong with it
+	key, err := placesAt(m)
+	if err != nil {
+		return 0, err
 	}
 	call := &conn.Call{
 		Script: turnScript,
-		Keys:   []string{m.Engine.Keys.QuorumTurns(key)},
+		Keys:   []string{key},
 		Args:   []any{t.id, waited, placeFor.Milliseconds()},
 		Prompt: true,
 	}

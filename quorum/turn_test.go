@@ -7,8 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/figures"
 	"github.com/holdfast-go/holdfast/internal/test/redises"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/quorum"
 )
 
 // Processes lock, work and lock again at once. Each gets its turn: those that have waited longest come first,
@@ -24,11 +28,9 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 		t.Run(fmt.Sprintf("%d processes, %d silent servers, %v", tc.processes, tc.silent, tc.work), func(t *testing.T) {
 			play(t, 5, func(t *testing.T, w *stage) {
 				w.began()
-				over, stop := context.WithTimeout(t.Context(), tc.lasts)
-				defer stop()
-				grants, longest := make([]int, tc.processes), make([]time.Duration, tc.processes)
-				var all sync.WaitGroup
-				for i := range tc.processes {
+				time.Sleep(3 * time.Second) // after this the quorum no longer begins
+				var quorums []*quorum.Quorum
+				for range tc.processes {
 					p := w.process()
 					for s := range 5 {
 						p.Nets[s].OnCommand(func(redistest.Command) redistest.Fault {
@@ -38,21 +40,11 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 							return redistest.Delay(500 * time.Microsecond)
 						})
 					}
-					all.Go(func() {
-						for over.Err() == nil {
-							began := time.Now()
-							l, err := p.quorum().Lock(over)
-							longest[i] = max(longest[i], time.Since(began))
-							if err != nil {
-								return
-							}
-							grants[i]++
-							time.Sleep(tc.work)
-							redises.Release(t, l)
-						}
-					})
+					quorums = append(quorums, p.quorum())
 				}
-				all.Wait()
+				over, stop := context.WithTimeout(t.Context(), tc.lasts)
+				defer stop()
+				grants, longest := figures.Turns(over, quorums, tc.work)
 				sum := 0
 				for _, n := range grants {
 					sum += n
@@ -120,14 +112,68 @@ func TestQuorum_AWaiterThatCannotHaveItYields(t *testing.T) {
 	})
 }
 
+// anotherWaits has the servers know somebody who has waited for a second, and whose place is over after 1.4 s.
+func (w *stage) anotherWaits() {
+	for _, rdb := range w.RDBs {
+		ms := time.Now().UnixMilli()
+		rdb.Set(w.T.Context(), "holdfast_quorum_turns:{orders}", fmt.Sprintf("another:1 %d %d\n", ms-1000, ms+1400), 1400*time.Millisecond)
+	}
+}
+
+// knowing returns a process that has found out, by a lock of its own, that another waits.
+func (w *stage) knowing() *process {
+	p := w.began()
+	time.Sleep(3 * time.Second) // after this the quorum no longer begins
+	w.anotherWaits()
+	redises.Release(w.T, w.lock(p.quorum()))
+	return p
+}
+
+// requests returns how many scripts a lock and its release take.
+func (w *stage) requests(p *process) (n int) {
+	for _, sign := range []int{-1, 1} {
+		for _, net := range p.Nets {
+			n += sign * (net.Count("EVALSHA") + net.Count("EVAL"))
+		}
+		if sign < 0 {
+			redises.Release(w.T, w.lock(p.quorum()))
+			time.Sleep(5 * time.Second)
+		}
+	}
+	return n
+}
+
+// Where others wait, a caller takes its turn before it asks at all; once they have gone, it asks at once again.
+func TestQuorum_AloneAgainItAsksAtOnce(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.knowing()
+		time.Sleep(2 * time.Second) // the other has gone
+		turn, alone := w.requests(p), w.requests(p)
+		if again := w.requests(p); turn <= alone || again != alone {
+			t.Errorf("a lock and its release take %d requests, then %d, then %d", turn, alone, again)
+		}
+	})
+}
+
+// A Lock that ends before its turn has come says what it has waited for.
+func TestQuorum_BusyThoughItHasNotAsked(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.knowing()
+		w.anotherWaits()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := p.quorum().Lock(ctx)
+		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, context.DeadlineExceeded)
+		time.Sleep(5 * time.Second)
+	})
+}
+
 // TryLock does not wait for its turn, though the quorum has just begun, so that it asks twice.
 func TestQuorum_ATryDoesNotTakeItsTurn(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *stage) {
 		p := w.process()
-		for _, rdb := range w.RDBs {
-			ms := time.Now().UnixMilli()
-			rdb.Set(t.Context(), "holdfast_quorum_turns:{orders}", fmt.Sprintf("another:1 %d %d\n", ms-1000, ms+1400), 1400*time.Millisecond)
-		}
+		w.anotherWaits()
 		l, err := p.quorum().TryLock(t.Context())
 		if err != nil {
 			t.Fatal(err)

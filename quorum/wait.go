@@ -10,22 +10,22 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*majorityHold, error) {
-	started, seen, turn := time.Now(), q.unseen(), q.turn()
+func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (h *majorityHold, err error) {
+	started, seen, turn := time.Now(), q.unseen(), q.turn(wait)
+	defer func() { turn.over(h != nil) }()
 	var last error
-	if wait {
-		defer turn.over()
-	}
-	for mayAsk := true; ; mayAsk = !wait || turn.mine(ctx) {
-		if err := ctx.Err(); err != nil {
-			return nil, because(err, last)
+	for first := true; ; first = false {
+		mayAsk := turn.mayAsk(ctx, first)
+		if end := ctx.Err(); end != nil {
+			return nil, because(end, last)
 		}
 		if mayAsk {
 			a.Attempts++
-			h, err := q.round(ctx, seen)
+			h, err = q.round(ctx, seen)
 			switch {
 			case errors.Is(err, errBegun):
 				continue // at once: the next round counts
@@ -35,6 +35,8 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 				return nil, ended(ctx, err)
 			}
 			last = turn.refused(ctx, last, err)
+		} else if last == nil {
+			last = errBehind
 		}
 		// The pause is random, so that of several callers that each took a part of the servers,
 		// every one is alone at some time.
@@ -42,6 +44,9 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 		a.Waited = time.Since(started)
 	}
 }
+
+// errBehind is the last error of a caller that has not asked yet.
+var errBehind = fmt.Errorf("others have waited longer: %w", errs.Busy)
 
 // The bounds of the pause between two rounds: see turn.next.
 const (

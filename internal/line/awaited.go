@@ -39,6 +39,9 @@ func (a *awaited) age() time.Duration { return time.Since(a.start) }
 // NoteAwaited notes that others wait for key.
 func (l *Lines) NoteAwaited(key string) { l.awaited.mark(key).Store(int64(l.awaited.age()) | 1) }
 
+// ForgetAwaited notes that nobody else waits for key.
+func (l *Lines) ForgetAwaited(key string) { l.awaited.mark(key).Store(0) }
+
 // Awaited reports whether others may wait for key: they were known to wait lately, or this Client
 // has a line for key.
 func (l *Lines) Awaited(key string) bool {

@@ -20,7 +20,7 @@ const (
 	mostUnlooked = 1 << 10
 )
 
-// Looker reads what comes on a connection without going to sleep. Only the wire's user calls it.
+// Looker reads what comes on a connection without waiting for it asleep. Only the wire's user calls it.
 //
 // A server on the same machine answers a script within 20 µs, if it is awake. But a caller that
 // sleeps meanwhile lets the processor sleep too, and to wake that takes longer than the script. A
@@ -28,7 +28,7 @@ const (
 // answers are awaited asleep before the next look.
 type Looker struct {
 	raw  syscall.RawConn           // nil: it never looks
-	each func(socket uintptr) bool // look, bound once: it would be an allocation for each answer
+	each func(socket uintptr) bool // look, bound once: it would be an allocation for each answer; nil: Read never looks
 	into []byte                    // where the answer goes
 	n    int                       // how many bytes of it have come
 	vain int                       // how many looks in a row have been in vain
@@ -37,9 +37,9 @@ type Looker struct {
 
 // Watch makes the connection the one to look at. It takes a plain socket of package net only: the
 // Read of any other connection, such as TLS's or one of the program's own, does more than to read.
-// With one processor, looking would keep it from those that are to answer.
+// With one processor, looking for long would keep it from those that are to answer.
 func (l *Looker) Watch(conn net.Conn) {
-	if !canLook || runtime.GOMAXPROCS(0) == 1 {
+	if !canLook {
 		return
 	}
 	switch c := conn.(type) {
@@ -48,13 +48,31 @@ func (l *Looker) Watch(conn net.Conn) {
 	case *net.UnixConn:
 		l.raw, _ = c.SyscallConn()
 	}
-	l.each = l.look
+	if runtime.GOMAXPROCS(0) > 1 {
+		l.each = l.look
+	}
+}
+
+// CanPeek reports whether Peek can read.
+func (l *Looker) CanPeek() bool { return l.raw != nil }
+
+// Peek reads what has come, and does not wait. ok is false if the connection has failed, or its read deadline has
+// passed: then reading as usual tells how. It must only be called if CanPeek.
+func (l *Looker) Peek(b []byte) (n int, ok bool) {
+	ended := false
+	err := l.raw.Read(func(socket uintptr) bool {
+		var err error
+		n, err = readNow(socket, b)
+		ended = n == 0 && err == nil
+		return true
+	})
+	return max(n, 0), err == nil && !ended
 }
 
 // Read reads what comes within lookFor. It returns 0 if nothing does, if it does not look, or if
 // the connection has failed: then reading as usual tells how.
 func (l *Looker) Read(b []byte) int {
-	if l.raw == nil {
+	if l.raw == nil || l.each == nil {
 		return 0
 	}
 	if l.rest > 0 {

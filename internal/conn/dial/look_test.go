@@ -5,12 +5,14 @@
 package dial
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"runtime"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // lookedAt returns a looker at one end of a loopback connection, and both ends.
@@ -128,7 +130,39 @@ func TestNoLookPastTheReadOfTheProgramsOwnConnection(t *testing.T) {
 		t.Error("the looker reads from the socket under the program's connection")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	if l.Watch(here); l.raw != nil {
+	l = new(Looker)
+	if l.Watch(here); l.each != nil {
 		t.Error("it looks, and keeps the only processor")
+	}
+}
+
+// A reader that does not await the network finds what has come, and leaves the end to those that read as usual.
+func TestAPeekDoesNotWait(t *testing.T) {
+	l, here, there := lookedAt(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	b := make([]byte, 64)
+	if n, ok := l.Peek(b); n != 0 || !ok {
+		t.Errorf("read %d bytes, %t, and nothing was sent", n, ok)
+	}
+	if _, err := io.WriteString(there, "+OK\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	peek := func() (n int, ok bool) {
+		for ok = true; n == 0 && ok && ctx.Err() == nil; { // the kernel may take a moment
+			n, ok = l.Peek(b)
+		}
+		return n, ok
+	}
+	if n, ok := peek(); string(b[:n]) != "+OK\r\n" || !ok {
+		t.Errorf("read %q, %t", b[:n], ok)
+	}
+	there.Close()
+	if n, ok := peek(); n != 0 || ok {
+		t.Errorf("after the end: %d bytes, %t", n, ok)
+	}
+	here.Close()
+	if n, ok := l.Peek(b); n != 0 || ok {
+		t.Errorf("of a closed connection: %d bytes, %t", n, ok)
 	}
 }

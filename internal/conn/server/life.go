@@ -72,7 +72,7 @@ func (n *Node) reachOut(ctx context.Context) (net.Conn, error) {
 
 // newWire returns the wire on conn. Its first use is the handshake.
 func newWire(n *Node, conn net.Conn, era int64) *wire {
-	w := &wire{node: n, era: era, conn: conn}
+	w := &wire{node: n, era: era, conn: conn, lates: 1}
 	w.clock.epoch = time.Now()
 	options := *n.options
 	if lasts := options.ConnMaxLifetime; lasts > 0 {

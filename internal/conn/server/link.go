@@ -20,6 +20,12 @@ const (
 	// glance is how long a read looks once more after its deadline: the reply may have come while
 	// this process itself had no processor.
 	glance = time.Millisecond
+	// shortNap and longNap are the first and the last nap of a reader that does not await the network. Each is twice
+	// as long as the one before, so they take 124 ms together. Whatever was not answered by then is awaited as usual:
+	// the server is slow, not this process.
+	shortNap, longNap = 4 * time.Millisecond, 64 * time.Millisecond
+	// staysLate is how many answers must be heard in time until a connection for renewals expects that of the next.
+	staysLate = 16
 	// fitting is how many bytes a socket accepts without waiting for the other end, if
 	// everything that was written before has been answered.
 	fitting = 4 << 10
@@ -34,13 +40,15 @@ const (
 //
 // A late answer is read in turns, each twice as long as the one before. In a busy process a goroutine
 // that awaits the network is woken behind all that are ready to run: with forty of them that takes
-// 400 ms for each reply, or 1.5 s. One that awaits a timer is woken before them, and finds the reply.
-// The reply to a renewal is read so from the first turn on, as a lease waits for it.
+// 400 ms for each reply, or 1.5 s. One that awaits a timer is woken before them, and finds the reply,
+// unless the network has woken it, behind them, before its timer. So the reply to a renewal, for which a lease waits,
+// is not awaited in the network at first: its reader takes naps, and looks, where the socket allows that.
 type link struct {
 	net.Conn
 	w      *wire
 	kernel bool      // writes go to a buffer of the kernel
 	limit  time.Time // until when the answer may come
+	naps   bool      // its reader takes naps
 	looker dial.Looker
 }
 
@@ -73,7 +81,9 @@ func (l *link) SetReadDeadline(t time.Time) error {
 		t = end
 	}
 	l.limit = t
-	if early := now.Add(late); early.Before(t) && (l.w.caller != nil || l.w.urgent || !l.w.prompt) {
+	hurry := l.w.urgent || l.w.lates > 0
+	l.naps = hurry && (l.w.urgent || l.w.watchful) && l.looker.CanPeek()
+	if early := now.Add(late); early.Before(t) && !l.naps && (l.w.caller != nil || hurry) {
 		t = early
 	}
 	return l.Conn.SetReadDeadline(t)
@@ -93,6 +103,11 @@ func (l *link) Read(b []byte) (int, error) {
 			return n, nil
 		}
 	}
+	if l.naps {
+		if n, err := l.nap(b); n > 0 || err != nil {
+			return n, err
+		}
+	}
 	for turn := late; ; turn *= 2 {
 		n, err := l.Conn.Read(b)
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -106,14 +121,33 @@ func (l *link) Read(b []byte) (int, error) {
 			}
 			return 0, err
 		}
-		next := now.Add(turn)
-		if l.limit.Before(next) {
-			next = l.limit
-		}
+		next := earlier(now.Add(turn), l.limit)
 		if err := l.Conn.SetReadDeadline(next); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// nap looks for the answer between naps. It returns 0 if none has come, or if reading as usual is to tell what has
+// become of the connection, which it may do for a first turn.
+func (l *link) nap(b []byte) (int, error) {
+	for nap := shortNap; ; nap *= 2 {
+		n, ok := l.looker.Peek(b)
+		if n > 0 {
+			return n, nil
+		}
+		if now := time.Now(); !ok || nap > longNap || l.limit.Before(now.Add(nap)) {
+			return 0, l.Conn.SetReadDeadline(earlier(now.Add(late), l.limit))
+		}
+		time.Sleep(nap)
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func (l *link) readUntil(t time.Time, b []byte) (int, error) {

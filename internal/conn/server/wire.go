@@ -34,7 +34,7 @@ type wire struct {
 	credentials int64         // the version of the streamed credentials that the server has got
 
 	alone  bool        // its user is the only caller that has a request on a wire of the node: see dial.Looker
-	prompt bool        // the last answer came before it was late: see link
+	lates  int         // how many answers more are expected to be heard late: see link
 	urgent bool        // a request of the batch is urgent
 	proven bool        // true once a request was served
 	broken atomic.Bool // of no more use; atomic because the node looks while a request is on the wire
@@ -128,7 +128,7 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	}
 	err := w.exchange(ctx, rdb, live)
 	received := time.Now()
-	w.prompt = received.Sub(now) < late
+	w.took(received.Sub(now))
 	if err == nil {
 		w.node.gate.pace.heard(received.Sub(now))
 	}
@@ -145,6 +145,14 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	w.answerBundles(received)
 	w.judge(ctx, live, err)
 	return live
+}
+
+// took notes how long an answer took.
+func (w *wire) took(d time.Duration) {
+	if w.lates--; d >= late {
+		w.lates = staysLate
+	}
+	w.lates = max(0, w.lates)
 }
 
 // judge decides what the outcome of an exchange means for the connection.

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 const (
@@ -571,56 +572,23 @@ func TestWrongTypes(t *testing.T) {
 	})
 }
 
-// Any command inside a script may fail. Afterwards nothing is left without an expiry, and the next
-// run mends the rest.
-func TestScriptsThatFailMidway(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
-		for _, tc := range []struct {
-			what   string
-			before state
-			source string
-			args   []any
-		}{
-			{"grant", free(), enterSource, entering(mine, 5_000, 0, 0, 0, "")},
-			{"wait", held(others, 1, 10_000), enterSource, entering(mine, 5_000, 0, 0, 0, "", mine2)},
-			{"confirm", held(mine, 0, 3000), enterSource, entering(mine, 5_000, 11, 0, 0, "")},
-			{"confirm, with a successor", held(mine, 0, 3000), enterSource, entering(mine, 5_000, 11, 2, 64, mine2)},
-			{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), releaseSource, releasing("now+1", "PUBLISH", 0, "", mine2)},
-		} {
-			for k, fired := 1, true; fired; k++ {
-				rdb.FlushAll(t.Context())
-				tc.before.set(t.Context(), rdb)
-				disarm := mini.FailInside(k)
-				rdb.Eval(t.Context(), tc.source, five, at(t.Context(), rdb, tc.args)...)
-				fired = disarm()
-				for _, key := range rdb.Keys(t.Context(), "*").Val() {
-					if rdb.PTTL(t.Context(), key).Val() < 0 {
-						t.Errorf("%s, failure %d: %s has no expiry", tc.what, k, key)
-					}
-				}
-				eval(t, rdb, tc.source, five, tc.args...) // the next run
-			}
-		}
-	})
-}
-
-// runTable runs a script twice in each state.
+// runTable runs a script twice in each state, and with each of its commands failing.
 func runTable(t *testing.T, source string, keys []string, rows []row) {
 	t.Helper()
 	for _, tc := range rows {
 		t.Run(tc.what, func(t *testing.T) {
-			onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
-				tc.before.set(t.Context(), rdb)
-				want := []string{tc.reply, cmp.Or(tc.reply2, tc.reply)}
-				for i := range want {
-					reply := eval(t, rdb, source, keys, tc.args...)
-					if got := readable(reply, time.Now().UnixMicro()); got != want[i] {
-						t.Errorf("run %d: reply %s, want %s", i+1, got, want[i])
-					}
-					if got := look(t, rdb); got != tc.after {
-						t.Errorf("run %d: left %q, want %q", i+1, got, tc.after)
-					}
+			onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+				given := func() {
+					mini.FlushAll()
+					tc.before.set(t.Context(), rdb)
 				}
+				given()
+				send := func() string { return readable(eval(t, rdb, source, keys, tc.args...), time.Now().UnixMicro()) }
+				scripttest.Twice(t, tc.what, tc.reply, tc.reply2, tc.after, send, func() string { return look(t, rdb) })
+				fails := func() error {
+					return rdb.Eval(t.Context(), source, keys, at(t.Context(), rdb, tc.args)...).Err()
+				}
+				scripttest.Mended(t, mini, given, fails, nil, "")
 			})
 		})
 	}

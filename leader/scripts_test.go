@@ -254,12 +254,7 @@ func runTable(t *testing.T, script *conn.Script, keys []string, rows []row) {
 			tc.run(t, rdb, script.Source(), keys)
 			var args []any
 			send := func() error { return rdb.Eval(t.Context(), script.Source(), keys, args...).Err() }
-			for k := range scripttest.Failures(mini, func() { args = tc.given(t, rdb) }, send) {
-				look(t, rdb) // it fails if an expiry is missing
-				if err := send(); err != nil {
-					t.Errorf("failure %d: the next run: %v", k, err)
-				}
-			}
+			scripttest.Mended(t, mini, func() { args = tc.given(t, rdb) }, send, nil, "")
 		})
 	}
 	t.Run(script.Name()+" on a real server", func(t *testing.T) {

@@ -175,14 +175,17 @@ func TestScripts(t *testing.T) {
 		{"another's", untake, othersTick, "0", same, 9000, ""},
 	} {
 		t.Run(tc.run.script+"/"+tc.what, func(t *testing.T) {
-			scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 				tc.state.Put(t, rdb)
 				if tc.after == same {
 					tc.after = fields(t, rdb)
 				}
 				send := func() string { return words(tc.run.on(rdb, scripttest.Never)) }
 				left := func() string { return fmt.Sprint(fields(t, rdb), " for ", rdb.Do(t.Context(), "PTTL", record).Val()) }
-				scripttest.Twice(t, tc.what, tc.reply, tc.again, fmt.Sprint(tc.after, " for ", tc.ttl), send, left)
+				want := fmt.Sprint(tc.after, " for ", tc.ttl)
+				scripttest.Twice(t, tc.what, tc.reply, tc.again, want, send, left)
+				fails := func() error { _, err := tc.run.on(rdb, scripttest.Never); return err }
+				scripttest.Mended(t, mini, func() { tc.state.Put(t, rdb) }, fails, left, want)
 			})
 		})
 	}
@@ -203,35 +206,6 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 		for _, r := range everyRun {
 			foreign.Put(t, rdb)
 			check(r, scripttest.Never, "WRONGTYPE")
-		}
-	})
-}
-
-// Any command of a script may fail. Afterwards no key is without an expiry, and a second run of the
-// script leaves everything as it should be.
-func TestScriptsThatFailMidway(t *testing.T) {
-	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
-		for _, r := range everyRun {
-			for i, state := range []scripttest.State{absent, mine, minePaid, others, anew, complete1, otherDone, broken, halfway} {
-				if strings.HasSuffix(r.script, "tick") {
-					state = []scripttest.State{absent, ticked, othersTick}[i%3]
-				}
-				state.Put(t, rdb)
-				if _, err := r.on(rdb, scripttest.Never); err != nil {
-					t.Fatal(err)
-				}
-				want, life := fields(t, rdb), rdb.PTTL(t.Context(), record).Val()
-				send := func() error { _, err := r.on(rdb, scripttest.Never); return err }
-				for k := range scripttest.Failures(mini, func() { state.Put(t, rdb) }, send) {
-					scripttest.Ends(t, rdb, record, token)
-					if _, err := r.on(rdb, scripttest.Never); err != nil {
-						t.Fatal(err)
-					}
-					if got, left := fields(t, rdb), rdb.PTTL(t.Context(), record).Val(); got != want || left != life {
-						t.Errorf("%s of state %d, command %d fails: then %q for %v, want %q for %v", r.script, i, k, got, left, want, life)
-					}
-				}
-			}
 		}
 	})
 }

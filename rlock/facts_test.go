@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
@@ -26,3 +27,5 @@ func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
 		t.Errorf("a place is kept for %v, and a request may be late by %v", queueLease, conn.Window)
 	}
 }
+
+func TestMain(m *testing.M) { redistest.Main(m) }

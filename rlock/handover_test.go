@@ -84,28 +84,6 @@ func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 	})
 }
 
-// A release wakes the process that has its turn, and no other process.
-func TestHandOver_WakesOneProcess(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q, r := w.Process(), w.Process(), w.Process()
-		held := w.Lock(t.Context(), p.MyLock)
-		next := w.GoLock(t.Context(), q.MyLock)
-		synctest.Wait()
-		last := w.GoLock(t.Context(), r.MyLock)
-		w.At(100 * time.Millisecond)
-		asked, messages := r.Runs(""), w.Messages(world.Channel, grantKey) // listens like a Client
-		w.Release(held)
-		l := granted(t, next)
-		synctest.Wait()
-		if n, told := r.Runs("")-asked, messages(); n != 0 || len(told) != 0 {
-			t.Errorf("a process asked %d times though it was another's turn, or all were notified: %q", n, told)
-		}
-		w.Release(l)
-		w.Release(granted(t, last))
-		world.Within(t, "both", w.Now(), 100*time.Millisecond, 100*time.Millisecond)
-	})
-}
-
 // A release may hand the lock to a process that died in the queue. The lock goes on when the place
 // of that process is over. If the holder died too, the lock goes on as soon as its lease is over.
 func TestHandOver_ToTheDead(t *testing.T) {
@@ -143,57 +121,6 @@ func TestHandOver_ToTheDead(t *testing.T) {
 			w.At(15 * time.Second)
 		})
 	}
-}
-
-// One release in 3 leaves the lock open for a moment to clients outside the queue, such as Java
-// clients, if there are any.
-func TestHandOver_SomeReleasesAreOpen(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		const grants = 150
-		p, q := w.Process(), w.Process()
-		told := []func() []string{w.Messages(grantsTo(w, p)), w.Messages(grantsTo(w, q))}
-		defer w.Messages(world.Channel)()
-		turns := make(chan *world.Process)
-		for _, each := range []*world.Process{p, q} {
-			go func() {
-				for range grants / 2 {
-					l := w.Lock(t.Context(), each.MyLock)
-					turns <- each
-					time.Sleep(time.Millisecond)
-					w.Release(l)
-				}
-			}()
-		}
-		var order []*world.Process
-		for range grants {
-			order = append(order, <-turns)
-		}
-		synctest.Wait()
-		w.At(w.Now() + 10*time.Millisecond)
-		open := 0
-		for _, messages := range told {
-			for _, message := range messages() {
-				if strings.HasSuffix(message, " 0") {
-					open++
-				}
-			}
-		}
-		if open < grants/3/2 || open > grants/3*2 {
-			t.Errorf("%d of %d releases were open", open, grants)
-		}
-		world.Within(t, "all", w.Now(), grants*time.Millisecond, 3*grants*time.Millisecond)
-		if half := order[:grants/2]; !slices.Contains(half, p) || !slices.Contains(half, q) {
-			t.Error("one process had all the turns of the first half")
-		}
-	})
-}
-
-// grantsTo returns the channel on which p hears of its grants.
-func grantsTo(w *world.World, p *world.Process) string {
-	w.T.Helper()
-	l := w.Lock(w.T.Context(), p.MyLock)
-	w.Release(l)
-	return grantKey + ":" + l.Owner().String()[:36]
 }
 
 // Each hand-over sends a message to listeners outside the queue. Redisson reads this message as the

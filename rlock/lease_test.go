@@ -1,15 +1,19 @@
-// This file is about how long a lock is held: the watchdog, fixed leases, nesting, Extend, and
-// MaxHold.
+// This file is about how long a lock is held: the watchdog, fixed leases, nesting, Extend, MaxHold, and answers that come
+// after something else has changed the lease.
 
 package rlock_test
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -205,5 +209,214 @@ func TestHintThatTheHolderIsThisClient(t *testing.T) {
 			}
 		}
 		w.Release(l)
+	})
+}
+
+// slowRenewal locks with a lease of 3 s and waits until a renewal is sent. Redis executes the
+// renewal, and its answer comes once the channel is closed.
+func slowRenewal(p *world.Process, options ...holdfast.LeaseOption) (*holdfast.Lease, chan struct{}) {
+	w := p.W
+	w.T.Helper()
+	l := w.Lock(w.T.Context(), p.Mutex(world.Name, append(options, holdfast.Renewed(3*time.Second))...))
+	answer := make(chan struct{})
+	p.On(world.RenewRun, 1, redistest.HoldReply(answer))
+	before := p.Runs(world.RenewRun)
+	w.At(w.Now() + 1100*time.Millisecond)
+	if n := p.Runs(world.RenewRun) - before; n != 1 {
+		w.T.Fatalf("%d renewals", n)
+	}
+	return l, answer
+}
+
+// A renewal is sent before Extend or before a fixed nested lock, and is answered after it. The
+// answer takes nothing from what Extend or the fixed lease has promised.
+func TestARenewalThatWasOvertakenShortensNothing(t *testing.T) {
+	play(t, "Extend", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, answer := slowRenewal(p)
+		begin := w.Now()
+		must(t, l.Extend(t.Context(), time.Minute))
+		before := l.Deadline()
+		close(answer)
+		synctest.Wait()
+		if after := l.Deadline(); after.Before(before) {
+			t.Errorf("the deadline went back by %v", before.Sub(after))
+		}
+		p.Unplug(true)
+		w.At(begin + 59*time.Second)
+		must(t, l.Err())
+		p.Unplug(false)
+		w.At(w.Now() + 5*time.Second)
+		_ = l.Release(t.Context())
+	})
+	play(t, "a fixed lease", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		outer, answer := slowRenewal(p)
+		begin := w.Now()
+		inner := w.Lock(outer.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(20*time.Second)))
+		w.Release(outer)
+		close(answer)
+		w.At(begin + 19*time.Second)
+		must(t, inner.Err())
+		w.Release(inner)
+	})
+}
+
+// The renewal after an overtaken one counts in full again: the hold believes what Redis says of it.
+func TestARenewalAfterAnOvertakenOneMayShorten(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, answer := slowRenewal(p)
+		must(t, l.Extend(t.Context(), time.Minute))
+		close(answer)
+		w.RDB.PExpire(t.Context(), world.Name, 2*time.Second) // as on a replica that knows of no Extend
+		w.At(w.Now() + 1100*time.Millisecond)
+		if left := time.Until(l.Deadline()); left > 3*time.Second {
+			t.Errorf("the lease has %v left, in Redis %v", left, w.PTTL(world.Name))
+		}
+		w.Release(l)
+	})
+}
+
+// MaxHold ends a lease and leaves the key, since work may still be going on. A renewal under way,
+// or a request that was never answered, changes nothing about this. A Release frees the key.
+func TestTheKeyStaysAfterMaxHold(t *testing.T) {
+	play(t, "with a renewal under way", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		begin := w.Now()
+		l, answer := slowRenewal(p, holdfast.MaxHold(1200*time.Millisecond))
+		w.At(begin + 1250*time.Millisecond)
+		world.WantErr(t, l.Err(), holdfast.ErrMaxHold)
+		close(answer)
+		w.At(begin + 3500*time.Millisecond) // after the end without that renewal
+		if w.PTTL(world.Name) < 0 {
+			t.Error("the key is gone, and nobody has released it")
+		}
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		synctest.Wait()
+		w.WantFree()
+	})
+	play(t, "with a request that was not answered", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		p.On(world.LockRun, 1, redistest.CloseAfterExec)
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.MaxHold(200*time.Millisecond)))
+		<-l.Done()
+		world.WantErr(t, l.Err(), holdfast.ErrMaxHold)
+		w.At(w.Now() + 2*time.Second)
+		w.WantHolder(l.Owner(), 1)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		synctest.Wait()
+		w.WantFree()
+	})
+}
+
+// A late request takes the lock again for a lease whose time is over. The client gives that hold
+// up.
+func TestALateRequestForALeaseThatHasEndedLeavesNothing(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		p.On(world.LockRun, 1, redistest.Delay(700*time.Millisecond))
+		begin := w.Now()
+		locked := w.GoLock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(600*time.Millisecond)))
+		synctest.Wait()
+		p.HangUp()
+		l := granted(t, locked)
+		<-l.Done()
+		w.At(begin + 750*time.Millisecond)
+		if w.PTTL(world.Name) < 0 {
+			t.Fatal("the late request has not granted")
+		}
+		w.At(begin + 1050*time.Millisecond)
+		w.WantFree()
+	})
+}
+
+// A lease that is granted after its MaxHold is over is given back, and the error says
+// why.
+func TestMaxHoldThatIsOverBeforeTheAnswer(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		m := p.Mutex(world.Name, holdfast.MaxHold(time.Nanosecond))
+		p.On(world.LockRun, 1, redistest.Delay(time.Millisecond))
+		world.WantErr(t, second(m.Lock(t.Context())), holdfast.ErrMaxHold)
+		w.At(w.Now() + time.Second)
+		w.WantFree()
+	})
+}
+
+// An Extend that a Release has overtaken says that the lease was released.
+func TestExtendThatAReleaseHasOvertakenSaysReleased(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		arrive := make(chan struct{})
+		p.On(world.RenewRun, 1, redistest.HoldUntil(arrive))
+		extended := w.Try(func() (*lease.Lease, error) { return nil, l.Extend(t.Context(), time.Minute) })
+		synctest.Wait()
+		w.Release(l)
+		close(arrive)
+		err := second(extended.Result())
+		world.WantErr(t, err, holdfast.ErrReleased)
+	})
+}
+
+// The deadline of a lease counts by the monotonic clock, whatever has set the deadline. A wall
+// clock that is set back while Redis is out of reach does not prolong a lease. This test runs in
+// real time, since virtual time has no monotonic reading.
+func TestTheDeadlineIsOnTheMonotonicClock(t *testing.T) {
+	c := clienttest.OpenClient(t, redistest.Mini(t).Client())
+	monotonic := func(what string, l *holdfast.Lease) {
+		t.Helper()
+		if d := l.Deadline(); !strings.Contains(d.String(), " m=") {
+			t.Errorf("%s: the deadline %v has no monotonic reading", what, d)
+		}
+	}
+	l := clienttest.Grab(t, c.Mutex(world.Name))
+	monotonic("granted", l)
+	inner, err := c.Mutex(world.Name, holdfast.Fixed(time.Minute)).Lock(l.Context(t.Context()))
+	must(t, err)
+	monotonic("a fixed one within it", inner)
+	must(t, inner.Extend(t.Context(), 2*time.Minute))
+	monotonic("extended", inner)
+	clienttest.GiveBack(t, inner)
+	l = attach(t, c.Mutex(world.Name, holdfast.MaxHold(time.Minute)), detach(t, l))
+	monotonic("attached", l)
+	clienttest.GiveBack(t, l)
+}
+
+// The longest possible durations overflow nothing.
+func TestTheLongestDurations(t *testing.T) {
+	for _, length := range []time.Duration{math.MaxInt64, math.MaxInt64 - 3*time.Second} {
+		world.Play(t, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			p.On(world.LockRun, 1, redistest.Silence)
+			ctx, cancel := context.WithCancel(t.Context())
+			a := w.GoLock(ctx, p.Mutex(world.Name, holdfast.Fixed(length)))
+			synctest.Wait()
+			cancel()
+			world.WantErr(t, second(a.Result()), context.Canceled)
+			w.At(w.Now() + 10*time.Second)
+			w.WantFree()
+		})
+	}
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1, holdfast.Cohort(1000, math.MaxInt64))
+		sent := p.Runs("")
+		l, passed := passOn(w, l, turns)
+		if n := p.Runs("") - sent; n != 0 || !passed {
+			t.Errorf("%d requests for a lock that was to be passed on", n)
+		}
+		w.Release(l)
+	})
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		m := p.Mutex(world.Name, holdfast.Renewed(math.MaxInt64), holdfast.MaxHold(math.MaxInt64))
+		l := w.Lock(t.Context(), m)
+		must(t, l.Extend(t.Context(), math.MaxInt64))
+		inner := w.Lock(l.Context(t.Context()), m)
+		w.At(w.Now() + time.Hour)
+		must(t, l.Err())
+		w.Release(inner, l)
 	})
 }

@@ -148,30 +148,6 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// Close does not wait for Redis.
-func TestCloseWithRedisOutOfReach(t *testing.T) {
-	for how, fail := range map[string]func(p *world.Process){
-		"refused": func(p *world.Process) { p.Unplug(true) },
-		"silent":  func(p *world.Process) { p.Net.BlackHole() },
-	} {
-		play(t, how, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			l := w.Lock(t.Context(), p.MyLock)
-			ctx := l.Context(t.Context())
-			w.At(time.Second)
-			fail(p)
-			a := w.GoLock(t.Context(), p.Mutex("another"))
-			w.At(1500 * time.Millisecond)
-			p.Close()
-			world.Within(t, "closed by", w.Now(), 1500*time.Millisecond, 3*time.Second)
-			world.WantErr(t, second(a.Result()), holdfast.ErrClosed)
-			world.WantEnd(t, ctx, holdfast.ErrClosed)
-			w.At(33 * time.Second)
-			w.WantFree()
-		})
-	}
-}
-
 // A Client that closes gives back what a Lock under way may have been granted.
 func TestCloseWithALockUnderWay(t *testing.T) {
 	for how, fault := range map[string]func(ch chan struct{}) redistest.Fault{

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 const (
@@ -326,13 +327,23 @@ func TestStateScript(t *testing.T) {
 	})
 }
 
-// runTable runs each row twice: on the embedded server in virtual time and, if there is a real
-// server, on that too.
+// runTable runs each row twice: on the embedded server in virtual time, where each of its commands may fail as well, and,
+// if there is a real server, on that too.
 func runTable(t *testing.T, source string, keys []string, rows []row) {
 	for _, tc := range rows {
 		t.Run(tc.what, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				tc.run(t, redistest.Mini(t).Client(), source, keys, 0)
+			scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+				tc.run(t, rdb, source, keys, 0)
+				holders := func() string { return fmt.Sprint(slices.Sorted(maps.Keys(lockNow(t.Context(), rdb).fields))) }
+				want := holders()
+				given := func() {
+					mini.FlushAll()
+					tc.setup(t.Context(), rdb)
+				}
+				send := func() error {
+					return rdb.Eval(t.Context(), source, keys, tc.argsAt(time.Now().UnixMicro())...).Err()
+				}
+				scripttest.Mended(t, mini, given, send, holders, want)
 			})
 		})
 	}

@@ -1,49 +1,24 @@
-// This file is about how goroutines wait for a lock, and which of them gets it.
+// This file is about how goroutines wait for a lock, what they send meanwhile, and many that come at the same time.
 
 package rlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
-	"github.com/holdfast-go/holdfast/rlock"
+	"github.com/holdfast-go/holdfast/lease"
 )
-
-// both are the calls that lock.
-func both(m *rlock.Mutex) []func(context.Context) (*holdfast.Lease, error) {
-	return []func(context.Context) (*holdfast.Lease, error){m.Lock, m.TryLock}
-}
-
-// A wait that never got an answer does not claim that the lock was held.
-func TestWait_RedisOutOfReach(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		p.Unplug(true)
-		for _, lock := range both(p.MyLock) {
-			began := w.Now()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			err := second(lock(ctx))
-			cancel()
-			world.WantErr(t, err, context.DeadlineExceeded)
-			if errors.Is(err, holdfast.ErrBusy) || !strings.Contains(err.Error(), "refused") {
-				t.Errorf("%v", err)
-			}
-			world.Within(t, "gave up after", w.Now()-began, 2*time.Second, 2*time.Second)
-		}
-		p.Unplug(false)
-		w.Release(w.Lock(t.Context(), p.MyLock))
-	})
-}
 
 // A release is found by its message. Where the message does not come, the next poll finds it, and
 // where Redis does not answer either, the wait goes on until it does.
@@ -112,134 +87,6 @@ func TestABusyTryIsOneRequestAndChangesNothing(t *testing.T) {
 	})
 }
 
-// A waiter parks for the shortest of three times: what is left of the holder's lease, the poll
-// bound, and its own wait.
-func TestHowLongAWaiterParks(t *testing.T) {
-	for _, tc := range []struct {
-		what        string
-		lease, wait time.Duration
-		least, most time.Duration // of the pause before the next try
-		gaveUp      bool
-	}{
-		{"the holder's", 300 * time.Millisecond, 5 * time.Second, 300 * time.Millisecond, 302 * time.Millisecond, false},
-		{"the poll bound", 5 * time.Second, 2 * time.Second, 1075 * time.Millisecond, 1250 * time.Millisecond, true},
-		{"its own", 5 * time.Second, 200 * time.Millisecond, 200 * time.Millisecond, 200 * time.Millisecond, true},
-	} {
-		play(t, tc.what, func(t *testing.T, w *world.World) {
-			p, q := w.Process(), w.Process()
-			held := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(tc.lease)))
-			ctx, cancel := context.WithTimeout(t.Context(), tc.wait)
-			defer cancel()
-			a := w.GoLock(ctx, q.MyLock)
-			l, err := a.Result()
-			next := a.At
-			if i := slices.IndexFunc(q.Times(""), func(at time.Duration) bool { return at > 0 }); i >= 0 {
-				next = q.Times("")[i]
-			}
-			world.Within(t, "parked for", next, tc.least, tc.most)
-			if tc.gaveUp {
-				world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
-				world.Within(t, "gave up at", a.At, tc.wait, tc.wait)
-				w.Release(held)
-				w.At(w.Now() + 2*time.Second)
-				w.WantFree() // the waiter that left does not get it
-				return
-			}
-			must(t, err)
-			w.Release(l)
-		})
-	}
-}
-
-// The waiters of one process get the lock one after another, in the order in which they came; but
-// others may pass the head, which keeps the process's place in the queue. The head alone talks to Redis.
-func TestManyWaitersOfOneProcess(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		const waiters = 20
-		p, q := w.Process(), w.Process()
-		for _, wait := range []time.Duration{0, 10 * time.Second} {
-			held := w.Lock(t.Context(), p.MyLock)
-			var order []int
-			var all sync.WaitGroup
-			inside := 0
-			for i := range waiters {
-				all.Go(func() {
-					l := w.Lock(t.Context(), q.MyLock)
-					if inside++; inside != 1 {
-						t.Errorf("%d hold it at once", inside)
-					}
-					order = append(order, i)
-					time.Sleep(100 * time.Microsecond)
-					inside--
-					w.Release(l)
-				})
-				synctest.Wait()
-			}
-			before := q.Runs("")
-			w.At(w.Now() + wait)
-			if n := q.Runs("") - before; n > 12 {
-				t.Errorf("%d waiters asked %d times in %v", waiters, n, wait)
-			}
-			released := w.Now()
-			w.Release(held)
-			all.Wait()
-			world.Within(t, "all have had it after", w.Now()-released, waiters*100*time.Microsecond, 5*time.Millisecond)
-			last := -1
-			passed := slices.DeleteFunc(slices.Clone(order), func(i int) bool { behind := i > last; last = max(last, i); return behind })
-			if len(order) != waiters || len(passed) > 1 {
-				t.Errorf("order %v", order)
-			}
-		}
-	})
-}
-
-// A lock whose holder is gone is free when its lease is over, and no later.
-func TestTheHolderIsGone(t *testing.T) {
-	for how, kill := range map[string]func(p *world.Process){
-		"cut off": func(p *world.Process) { p.Unplug(true) },
-		"silent":  func(p *world.Process) { p.Net.Refuse(true); p.Net.BlackHole() },
-		"closed":  func(p *world.Process) { p.Close() },
-	} {
-		for _, length := range []time.Duration{time.Second, 30 * time.Second} {
-			play(t, fmt.Sprint(how, " ", length), func(t *testing.T, w *world.World) {
-				p, q := w.Process(), w.Process()
-				l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(length)))
-				a := w.GoLock(t.Context(), q.MyLock)
-				w.At(length / 2) // the lease is renewed at a third of its length
-				free := w.Now() + w.PTTL(world.Name)
-				kill(p)
-				next := granted(t, a)
-				world.Within(t, "in at", a.At, free, free+100*time.Millisecond)
-				if l.Err() == nil {
-					t.Error("the old lease still lasts")
-				}
-				w.Release(next)
-			})
-		}
-	}
-}
-
-func TestLastWaiterLeaves(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		held := w.Lock(t.Context(), p.MyLock)
-		ctx, cancel := context.WithCancel(t.Context())
-		a, b := w.GoLock(ctx, q.MyLock), w.GoLock(ctx, q.MyLock)
-		w.At(time.Second)
-		if got := w.Mini.PubSubChannels("*"); len(got) != 3 || !slices.Contains(got, world.Channel) {
-			t.Errorf("channels %q, want the lock's, one of all Clients and the waiter's own", got)
-		}
-		cancel()
-		a.Result()
-		b.Result()
-		w.Release(held)
-		w.At(7 * time.Second) // the linger is 5 s
-		if got := w.Mini.PubSubChannels("*"); len(got) != 0 {
-			t.Errorf("channels %q after the last waiter has left", got)
-		}
-	})
-}
-
 // A Client that waits for many locks has one connection for subscriptions. One wheel renews all
 // leases: the number of goroutines does not grow with theirs.
 func TestManyLocksOfOneClient(t *testing.T) {
@@ -273,5 +120,156 @@ func TestManyLocksOfOneClient(t *testing.T) {
 		for _, a := range attempts {
 			w.Release(granted(t, a))
 		}
+		w.At(w.Now() + 6*time.Second) // the linger is 5 s
+		if got := w.Mini.PubSubChannels("*"); len(got) != 0 {
+			t.Errorf("channels %q after the last waiter has left", got)
+		}
+	})
+}
+
+// A waiter that is told nothing looks, again and again, and its place stays. Once something has
+// changed it enters: the lock is free, or its place is gone.
+func TestAWaiterLooksWhileNothingChanges(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		held := w.Lock(t.Context(), q.MyLock)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		waiter := w.GoLock(ctx, p.MyLock)
+		time.Sleep(3 * time.Second)
+		entered, looked := p.Runs(world.EnterRun), p.Runs(world.LookRun)
+		time.Sleep(time.Minute)
+		if n := p.Runs(world.EnterRun) - entered; n != 0 {
+			t.Errorf("it entered %d times in a minute in which nothing changed", n)
+		}
+		if n := p.Runs(world.LookRun) - looked; n < 48 || n > 56 {
+			t.Errorf("it looked %d times in a minute", n)
+		}
+
+		at := keys.Space("").FairLockAt(world.Name)
+		w.RDB.Del(t.Context(), at.Queue, at.Alive)
+		time.Sleep(2 * time.Second)
+		if n := p.Runs(world.EnterRun) - entered; n != 1 {
+			t.Errorf("after its place was lost it entered %d times", n)
+		}
+
+		p.Mute()
+		w.Release(held)
+		l, err := waiter.Result()
+		p.Unmute()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Release(l)
+	})
+}
+
+// The looks of one Client for many names go out together.
+func TestLooksForManyNamesGoOutTogether(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		const n, polls = 320, 2
+		p, q := w.Process(), w.Process()
+		name := func(i int) string { return fmt.Sprintf("many:%d", i) }
+		var leases []*lease.Lease
+		var waiters []*world.Attempt
+		for i := range n {
+			leases = append(leases, w.Lock(t.Context(), q.Mutex(name(i), lease.Fixed(time.Hour))))
+			waiters = append(waiters, w.GoLock(t.Context(), p.Mutex(name(i))))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(3 * time.Second)
+		// Each reply takes a millisecond, in which every other look of the same instant comes.
+		p.Each(func(world.Sending) redistest.Fault {
+			return redistest.DelayReply(time.Millisecond)
+		})
+		before := p.Net.Count("EVALSHA")
+		time.Sleep(polls * 1250 * time.Millisecond)
+		if sent := p.Net.Count("EVALSHA") - before; sent < polls || sent > n*polls/2 {
+			t.Errorf("%d scripts for some %d looks", sent, n*polls)
+		}
+		p.Each(nil)
+		w.Release(leases...)
+		leases = leases[:0]
+		for _, waiter := range waiters {
+			l := granted(t, waiter)
+			leases = append(leases, l)
+		}
+		synctest.Wait()
+		slices.Reverse(leases)
+		w.Release(leases...)
+	})
+}
+
+// burst calls do for n goroutines at once, while the answers of the first calls are held back, so
+// that the others queue. It returns how many scripts were sent.
+func burst(w *world.World, p *world.Process, n int, do func(i int) *world.Attempt) (attempts []*world.Attempt, scripts int) {
+	held := make(chan struct{})
+	before := p.Net.Count("EVALSHA") + p.Net.Count("EVAL")
+	p.Each(func(world.Sending) redistest.Fault { return redistest.HoldReply(held) })
+	for i := range n {
+		attempts = append(attempts, do(i))
+		synctest.Wait()
+	}
+	p.Each(func(world.Sending) redistest.Fault { return redistest.Pass })
+	close(held)
+	for _, a := range attempts {
+		granted(w.T, a)
+	}
+	return attempts, p.Net.Count("EVALSHA") + p.Net.Count("EVAL") - before
+}
+
+// Each lease of a burst is on a lock of its own, with an owner, a token and a time to live of its
+// own; each release frees its own.
+func TestABurstOfLocks(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		const n = 120
+		p := w.Process()
+		name := func(i int) string { return fmt.Sprintf("burst:%03d", i) }
+		w.Release(w.Lock(t.Context(), p.MyLock)) // the connection knows the server's clock
+		last := time.Now().Add(time.Hour).UnixMicro()
+		for i := range n { // a token that is ahead of the clock is followed by the next number
+			w.RDB.Set(t.Context(), keys.Space("").TokenAt(name(i)), last+int64(10*i), 0)
+		}
+		attempts, scripts := burst(w, p, n, func(i int) *world.Attempt {
+			return w.GoLock(t.Context(), p.Mutex(name(i), lease.Renewed(30*time.Second)))
+		})
+		if scripts > n/3 {
+			t.Errorf("%d locks were taken by %d scripts", n, scripts)
+		}
+		leases := make([]*lease.Lease, n)
+		owners := make(map[string]bool)
+		for i, a := range attempts {
+			l := a.Lease
+			leases[i] = l
+			if got, want := w.Holders(name(i)), l.Owner().String()+"=1"; !slices.Equal(got, []string{want}) {
+				t.Errorf("%s is held by %q, want %q", name(i), got, want)
+			}
+			owners[l.Owner().String()] = true
+			token, want := w.RDB.Get(t.Context(), keys.Space("").TokenAt(name(i))).Val(), last+int64(10*i)+1
+			if token != strconv.FormatInt(want, 10) || l.Token() != want {
+				t.Errorf("%s has the token %d here and %s in Redis, want %d", name(i), l.Token(), token, want)
+			}
+			if ttl := w.PTTL(name(i)); ttl != 30*time.Second {
+				t.Errorf("%s has a time to live of %v", name(i), ttl)
+			}
+		}
+		if len(owners) != n {
+			t.Errorf("%d owners", len(owners))
+		}
+		_, scripts = burst(w, p, n-1, func(i int) *world.Attempt {
+			return w.Try(func() (*lease.Lease, error) { return nil, leases[i].Release(context.Background()) })
+		})
+		if scripts > n/3 {
+			t.Errorf("%d locks were released by %d scripts", n-1, scripts)
+		}
+		for i := range n - 1 {
+			if got := w.Holders(name(i)); got != nil {
+				t.Errorf("%s is held by %q", name(i), got)
+			}
+		}
+		if got := w.Holders(name(n - 1)); len(got) != 1 {
+			t.Errorf("the lock that nobody has released is held by %q", got)
+		}
+		w.Release(leases[n-1])
 	})
 }

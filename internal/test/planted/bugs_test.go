@@ -105,7 +105,7 @@ var firstBugs = []bug{
 		at: "internal/lockhash/lua/token.lua advance", old: "token = last + 1", new: "token = last"},
 	{name: "tokens are counted, and begin anew when data are lost", by: "rwlock TestTokens",
 		at: "rwlock/lua/lock.lua", old: "token = math.max(token + 1, now)", new: "token = token + 1"},
-	{name: "a hold stands without an expiry where that fails", by: "fairlock TestScriptsThatFailMidway",
+	{name: "a hold stands without an expiry where that fails", by: "fairlock TestEnterScript",
 		at: "internal/lockhash/lua/enter.lua grant", old: "if type(redis.pcall('HDEL', KEYS[1], me)) == 'table' then", new: "if false then"},
 
 	// Releases.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,31 @@ func Failures(mini *redistest.MiniServer, given func(), send func() error) iter.
 			if fired = disarm(); !yield(k, err) {
 				return
 			}
+		}
+	}
+}
+
+// Mended sends a request in the same state again and again, and each time another command of it fails. Then no key is
+// without an expiry, unless one is before or in the end, and the next sending is answered as usual,
+// and leaves what is wanted, unless left is nil.
+func Mended(t testing.TB, mini *redistest.MiniServer, given func(), send func() error, left func() string, want string) {
+	t.Helper()
+	endless := func() bool {
+		return slices.ContainsFunc(mini.Keys(), func(key string) bool { return mini.TTL(key) == 0 })
+	}
+	given()
+	lasts := endless()
+	usual := send()
+	lasts = lasts || endless()
+	for k, err := range Failures(mini, given, send) {
+		if !lasts && endless() {
+			t.Errorf("command %d fails (%v): a key has no expiry:\n%s", k, err, mini.Snapshot())
+		}
+		if err = send(); (err == nil) != (usual == nil) {
+			t.Errorf("command %d failed, and the next run: %v", k, err)
+		}
+		if left != nil && left() != want {
+			t.Errorf("command %d failed, and the next run leaves\n     %q\nwant %q", k, left(), want)
 		}
 	}
 }

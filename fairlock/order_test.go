@@ -4,16 +4,18 @@ package fairlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -78,9 +80,7 @@ func TestTryLockDoesNotBarge(t *testing.T) {
 		world.WantErr(t, err, holdfast.ErrBusy)
 
 		// The lock is free, but a waiter waits: for a moment nobody holds the lock.
-		if _, err := w.RDB.Del(t.Context(), name).Result(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.RDB.Del(t.Context(), name).Err())
 		_, err = c.TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBusy)
 		w.wantQueue(1)
@@ -92,9 +92,7 @@ func TestTryLockDoesNotBarge(t *testing.T) {
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		w.Release(next)
 		l, err = c.TryLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w.Release(l)
 	})
 }
@@ -167,27 +165,6 @@ func TestHandedToOneThatGivesUp(t *testing.T) {
 		w.Release(next)
 		w.At(3 * time.Second)
 		w.wantQueue(0)
-	})
-}
-
-// A grant's message is lost. The waiter finds its grant by a poll.
-func TestAGrantWhoseMessageWasLost(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, b := w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		waits := []*world.Attempt{w.goLock(t.Context(), b), w.goLock(t.Context(), b)}
-		w.Mini.DropMessages(true)
-		w.At(2 * time.Second)
-		for i, a := range waits {
-			released := w.Now()
-			w.Release(l)
-			l = w.granted(a)
-			world.Within(t, "taken", w.Now()-released, 0, pollBound)
-			if i == 0 && !waits[1].Pending() {
-				t.Error("two hold it")
-			}
-		}
-		w.Release(l)
 	})
 }
 
@@ -349,26 +326,6 @@ func TestJavaReleases(t *testing.T) {
 	})
 }
 
-// A hold goes on in another process, which hands the lock to the next waiter.
-func TestDetachAndAttach(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, b := w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		owner, err := l.Detach(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		moved, err := b.Attach(t.Context(), owner)
-		if err != nil || moved.Token() != l.Token() {
-			t.Fatalf("token %d, was %d (%v)", moved.Token(), l.Token(), err)
-		}
-		waits := w.goLock(t.Context(), a)
-		w.At(100 * time.Second)
-		w.Release(moved)
-		w.Release(w.granted(waits))
-	})
-}
-
 // The queries name the waiters and their places in the queue, and a ticket's owner before it waits.
 func TestQueries(t *testing.T) {
 	play(t, func(t *testing.T, w *fairWorld) {
@@ -406,26 +363,6 @@ func TestQueries(t *testing.T) {
 		w.Release(l)
 		if n, err := a.QueueLength(t.Context()); n != 0 || err != nil {
 			t.Errorf("queue length %d (%v)", n, err)
-		}
-	})
-}
-
-// After a ForceRelease the next waiter in the queue gets the lock at once.
-func TestForceRelease(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, b := w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		waits := w.goLock(t.Context(), b)
-		start := w.Now()
-		if held, err := a.ForceRelease(t.Context()); !held || err != nil {
-			t.Errorf("force release: %v (%v)", held, err)
-		}
-		world.WantErr(t, l.Err(), holdfast.ErrLost)
-		next := w.granted(waits)
-		world.Within(t, "the next", w.Now()-start, 0, 100*time.Millisecond)
-		w.Release(next)
-		if held, err := a.ForceRelease(t.Context()); held || err != nil {
-			t.Errorf("force release of a free lock: %v (%v)", held, err)
 		}
 	})
 }
@@ -532,35 +469,6 @@ func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {
 	})
 }
 
-// Every bad argument gives an error, and leaves Redis as it was.
-func TestBadArguments(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		p := w.process()
-		for what, m := range map[string]*fairlock.Mutex{
-			"no name": p.FairMutex(""), "reserved name": p.FairMutex("holdfast_x"), "no client": holdfast.New(nil).FairMutex(name),
-		} {
-			_, length := m.QueueLength(t.Context())
-			_, _, position := m.Position(t.Context(), p.Ticket().Owner())
-			_, waiters := m.Waiters(t.Context())
-			_, forced := m.ForceRelease(t.Context())
-			for i, err := range []error{length, position, waiters, forced} {
-				if !errors.Is(err, holdfast.ErrBadArgument) {
-					t.Errorf("%s, query %d: %v", what, i, err)
-				}
-			}
-		}
-		w.RDB.Set(t.Context(), name, "precious", time.Minute)
-		before := w.Mini.Snapshot()
-		_, err := p.Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrWrongType)
-		synctest.Wait()
-		if after := w.Mini.Snapshot(); after != before {
-			t.Errorf("left %s, was %s", after, before)
-		}
-		w.RDB.Del(t.Context(), name)
-	})
-}
-
 // The token grows even where time stands still, and where the data are lost.
 func TestTokens(t *testing.T) {
 	play(t, func(t *testing.T, w *fairWorld) {
@@ -580,5 +488,67 @@ func TestTokens(t *testing.T) {
 				w.Release(l)
 			}
 		}
+	})
+}
+
+func waiterID(i int) string { return fmt.Sprintf("33333333-3333-3333-3333-333333333333:%d", i) }
+
+// crowd puts the waiters with the numbers from to to-1 into a queue. The place of every fifth
+// waiter is no longer kept.
+func (w *fairWorld) crowd(from, to int) {
+	pipe := w.RDB.Pipeline()
+	for i := from; i < to; i++ {
+		kept := time.Now().Add(time.Hour)
+		if i%5 == 0 {
+			kept = time.Now().Add(-time.Second)
+		}
+		pipe.ZAdd(w.T.Context(), queueKey, redis.Z{Member: waiterID(i), Score: 1.7e15 + float64(i*7)})
+		pipe.ZAdd(w.T.Context(), aliveKey, redis.Z{Member: waiterID(i), Score: float64(kept.UnixMilli())})
+	}
+	if _, err := pipe.Exec(w.T.Context()); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// Each waiter that stays is listed, in order and once, though others come and go between two parts.
+func TestWaitersAreListedSomeAtATime(t *testing.T) {
+	play(t, func(t *testing.T, w *fairWorld) {
+		p := w.process()
+		if _, err := p.Waiters(t.Context()); err != nil { // this loads the script
+			t.Fatal(err)
+		}
+		w.crowd(1, 1000)
+		parts := 0
+		p.Net.OnCommand(func(cmd redistest.Command) redistest.Fault {
+			if strings.HasPrefix(cmd.Name, "EVAL") {
+				if parts++; parts == 2 { // the first 400 waiters go, and some others come
+					for i := range 400 {
+						w.RDB.ZRem(t.Context(), queueKey, waiterID(i+1))
+						w.RDB.ZRem(t.Context(), aliveKey, waiterID(i+1))
+					}
+					w.crowd(1000, 1010)
+				}
+			}
+			return redistest.Pass
+		})
+		got, err := p.Waiters(t.Context())
+		if err != nil || parts != 4 && parts != 5 {
+			t.Fatalf("in %d parts: %v", parts, err)
+		}
+		last, stayed := 0, 0
+		for _, o := range got {
+			_, id, _ := strings.Cut(o.String(), ":")
+			i, _ := strconv.Atoi(id)
+			if stays := i > 400 && i < 1000; i <= last || stays && i%5 == 0 {
+				t.Fatalf("%d is in the list, after %d", i, last)
+			} else if stays {
+				stayed++
+			}
+			last = i
+		}
+		if stayed != 480 || last != 1009 {
+			t.Errorf("%d that stayed are in the list, want 480; the last is %d, want 1009", stayed, last)
+		}
+		w.RDB.Del(t.Context(), queueKey, aliveKey)
 	})
 }

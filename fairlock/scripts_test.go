@@ -585,9 +585,7 @@ func runTable(t *testing.T, source string, keys []string, rows []row) {
 				given()
 				send := func() string { return readable(eval(t, rdb, source, keys, tc.args...), time.Now().UnixMicro()) }
 				scripttest.Twice(t, tc.what, tc.reply, tc.reply2, tc.after, send, func() string { return look(t, rdb) })
-				fails := func() error {
-					return rdb.Eval(t.Context(), source, keys, at(t.Context(), rdb, tc.args)...).Err()
-				}
+				fails := func() error { return rdb.Eval(t.Context(), source, keys, at(t.Context(), rdb, tc.args)...).Err() }
 				scripttest.Mended(t, mini, given, fails, nil, "")
 			})
 		})

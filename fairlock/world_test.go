@@ -1,4 +1,4 @@
-// What tests of the fair lock add to the world of all tests.
+// What tests of the fair lock add to the world of all tests. No test of this package leaves a goroutine behind.
 
 package fairlock_test
 
@@ -8,8 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/fairlock"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -87,4 +90,17 @@ func (w *fairWorld) wantQueue(want int) {
 // waiters returns the owners in the queue, the next owner first.
 func (w *fairWorld) waiters() []string {
 	return w.RDB.ZRange(w.T.Context(), queueKey, 0, -1).Val()
+}
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis logs every connection that a test refuses
+	redistest.Main(m)
+}
+
+// must ends the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -376,53 +376,6 @@ func TestForceRelease(t *testing.T) {
 	})
 }
 
-func TestBadInput(t *testing.T) {
-	play(t, func(w *rwWorld) {
-		w.process()
-		c := w.Processes[0]
-		for _, bad := range []*rwlock.RWMutex{
-			c.RWMutex(""), c.RWMutex("a}b"), c.RWMutex("a{"), c.RWMutex("a{}b"), c.RWMutex("holdfast_x"),
-			c.RWMutex("x", holdfast.Fixed(0)), holdfast.New(nil).RWMutex("x"),
-		} {
-			for _, f := range []func(context.Context) (*lease.Lease, error){bad.Lock, bad.TryLock, bad.RLock, bad.TryRLock} {
-				l, err := f(w.Context())
-				w.refused(l, err, holdfast.ErrBadArgument)
-			}
-		}
-		w.RDB.Set(w.Context(), name, "a string", 0)
-		m := c.RWMutex(name)
-		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.TryLock, m.RLock, m.TryRLock} {
-			l, err := f(w.Context())
-			w.refused(l, err, holdfast.ErrWrongType)
-		}
-		if _, err := m.Locked(w.Context()); !errors.Is(err, holdfast.ErrWrongType) {
-			t.Error(err)
-		}
-		if got := w.RDB.Get(w.Context(), name).Val(); got != "a string" {
-			t.Errorf("the foreign value is %q", got)
-		}
-		w.RDB.Del(w.Context(), name)
-	})
-}
-
-// The hash of a Mutex has no mode. The Mutex excludes an RWMutex of the same name all the same.
-func TestAMutexOfTheSameNameExcludes(t *testing.T) {
-	play(t, func(w *rwWorld) {
-		m := w.process()
-		mutex := w.Processes[0].Mutex(name)
-		l := w.got(mutex.Lock(w.Context()))
-		w.tries(m.TryLock)
-		w.tries(m.TryRLock)
-		w.wantFields(l.Owner().String() + "=1")
-		w.Release(l)
-		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.RLock} {
-			l := w.got(f(w.Context()))
-			w.tries(mutex.TryLock)
-			w.Release(l)
-		}
-	})
-}
-
 // A reader under a write lease keeps the lock in Redis. It does not keep the write lease when that
 // is over: other readers get in.
 func TestAWriteLeaseThatIsOverIsNotKeptByItsReader(t *testing.T) {

@@ -1,4 +1,4 @@
-// What tests of elections add to the world of all tests.
+// What tests of elections add to the world of all tests. No test of this package leaves a goroutine behind.
 
 package leader_test
 
@@ -11,7 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/leader"
 )
@@ -201,4 +204,9 @@ func (s *stage) wantNobody(c *candidate) {
 	if !errors.Is(err, holdfast.ErrNoLeader) || info.Leads() || c.IsLeader() {
 		s.T.Errorf("at %v: %+v, %v, want nobody", s.Now(), info, err)
 	}
+}
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis logs every connection that a test refuses
+	redistest.Main(m)
 }

@@ -1,5 +1,5 @@
-// These tests show what holds when replies are lost, when requests are late, and when the process
-// that does the work dies before or after its result is written.
+// These tests show what holds when replies are lost, when requests are late, and when the process that does the work dies
+// before or after its result is written; and that work which goes on after its hold was lost is in nobody's way.
 
 package once_test
 
@@ -7,9 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,9 +139,7 @@ func TestValue_LateAsk(t *testing.T) {
 		first := call(t.Context(), w, p.Once(name), j)
 		p.HangUp() // the request is on its way, and the call is sent again
 		(<-first).want(t, "result 1")
-		if err := p.Once(name).Forget(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Once(name).Forget(t.Context(), key))
 		close(late)
 		synctest.Wait()
 		time.Sleep(3 * time.Second) // longer than the request may be late, and much shorter than the lease
@@ -198,100 +193,91 @@ func TestValue_ResultGoneWhileInDoubt(t *testing.T) {
 	})
 }
 
-// ledger is what was done for each key, by the tokens of those that did it, and what callers were told.
-type ledger struct {
-	mu      sync.Mutex
-	effects map[int][]int64
-	got     map[int][]int64
-	excused map[string]bool // "key token": its caller was told of a loss, or that nobody knows
-	lost    int             // requests and replies
+// deaf is work that does not look at its ctx, and hangs for an hour.
+func deaf(context.Context) (string, error) {
+	time.Sleep(time.Hour)
+	return "of the deaf one", nil
 }
 
-// work does the work of a key as one of its callers, until there is a result.
-func (l *ledger) work(ctx context.Context, o *once.Once, n int, random *rand.Rand) error {
-	for {
-		mine := int64(0)
-		got, err := once.Value(ctx, o, fmt.Sprint(n), func(ctx context.Context) (int64, error) {
-			time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
-			l.mu.Lock()
-			mine = once.Token(ctx)
-			l.effects[n] = append(l.effects[n], mine)
-			l.mu.Unlock()
-			time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
-			return mine, nil
-		})
-		l.mu.Lock()
-		lost := errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrUnknown)
-		if lost {
-			l.excused[fmt.Sprint(n, mine)] = true
-		} else if err == nil {
-			l.got[n] = append(l.got[n], got)
+// The process of deaf work is cut off for longer than the lease, and another process does the work. The callers of
+// the first process, those that waited and those that come, get that result, whatever the deaf work does.
+func TestValue_WorkThatOutlivesItsHoldHidesNoResult(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		lease := once.Lease(holdfast.Renewed(3 * time.Second))
+		j := &job{}
+		stuck := value(t.Context(), w, p.Once(name, lease), deaf)
+		first, second := call(t.Context(), w, p.Once(name, lease), j), call(t.Context(), w, p.Once(name, lease), j)
+		p.Unplug(true)
+		w.At(4 * time.Second)
+		gets(t, w, q.Once(name, lease), j, "result 1")
+		p.Unplug(false)
+		for _, c := range []<-chan answer{first, second} {
+			world.Within(t, "the answer to one that waited", (<-c).want(t, "result 1").at, 4*time.Second, 6*time.Second)
 		}
-		l.mu.Unlock()
-		if !lost {
-			return err
-		}
-	}
-}
-
-// A part of all requests and replies is lost, doubled or late, and now and then a process is out of
-// reach for longer than its lease. The work of each key is done once, except where its caller was told
-// of a loss between its effect and its result. All callers have one result, that of the last time, and
-// tokens grow.
-func TestOncePerKey(t *testing.T) {
-	keys := redistest.Count(t, 1000)
-	play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
-		l := &ledger{effects: map[int][]int64{}, got: map[int][]int64{}, excused: map[string]bool{}}
-		var callers sync.WaitGroup
-		for i, p := range append(w.Processes, w.Process()) {
-			random := rand.New(rand.NewPCG(uint64(i), 1))
-			p.Each(func(world.Sending) redistest.Fault {
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				if random.IntN(6) > 0 {
-					return redistest.Pass
-				}
-				l.lost++
-				return anyFault(random)
-			})
-			for j := range 2 {
-				own := rand.New(rand.NewPCG(uint64(i), uint64(j)))
-				callers.Go(func() {
-					for n := range keys {
-						if own.IntN(3) == 0 {
-							p.Unplug(true)
-							time.AfterFunc(time.Duration(own.IntN(6000))*time.Millisecond, func() { p.Unplug(false) })
-						}
-						if err := l.work(t.Context(), p.Once(name, once.Lease(holdfast.Renewed(2*time.Second))), n, own); err != nil {
-							t.Errorf("key %d: %v", n, err)
-						}
-						p.Forget()
-					}
-				})
-			}
-		}
-		callers.Wait()
-		l.judge(t, keys)
+		w.At(time.Minute)
+		(<-call(t.Context(), w, p.Once(name, lease), j)).wantAt(t, time.Minute, "result 1")
+		(<-stuck).wantAt(t, time.Hour, "of the deaf one", holdfast.ErrLost)
+		gets(t, w, p.Once(name, lease), j, "result 1")
+		j.ran(t, 1)
 	})
 }
 
-// judge is the oracle.
-func (l *ledger) judge(t *testing.T, keys int) {
-	l.mu.Lock() // a clean-up may still be sent
-	defer l.mu.Unlock()
-	again := 0
-	for n := range keys {
-		tokens := l.effects[n]
-		for i, token := range tokens[:max(0, len(tokens)-1)] {
-			if again++; !l.excused[fmt.Sprint(n, token)] || token >= tokens[i+1] {
-				t.Errorf("key %d: done again after %d, which nothing explains: %v", n, token, tokens)
-			}
-		}
-		if results := slices.Compact(l.got[n]); len(results) != 1 || results[0] != tokens[len(tokens)-1] {
-			t.Errorf("key %d: done by %v, and callers got %v", n, tokens, results)
-		}
+// In a process alone one of those that wait does the work, as one of another process would, and the rest share what
+// it has made. The deaf work comes to its end in the middle of that, and changes nothing.
+func TestValue_OneThatWaitsTakesOver(t *testing.T) {
+	for how, tc := range map[string]struct {
+		options []once.Option
+		end     func(w *world.World)
+		cause   error
+	}{
+		"lost":    {nil, func(w *world.World) { w.Mini.Del(record) }, holdfast.ErrLost},
+		"MaxHold": {[]once.Option{once.Lease(holdfast.MaxHold(time.Second))}, func(*world.World) {}, holdfast.ErrMaxHold},
+		"Fixed":   {[]once.Option{once.Lease(holdfast.Fixed(time.Second))}, func(*world.World) {}, holdfast.ErrLost},
+	} {
+		t.Run(how, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
+				o := p.Once(name, tc.options...)
+				stuck := value(t.Context(), w, o, func(ctx context.Context) (string, error) {
+					<-ctx.Done()
+					time.Sleep(40 * time.Second)
+					return "", context.Cause(ctx)
+				})
+				j := &job{lasts: time.Minute}
+				var others []<-chan answer
+				for range 3 {
+					others = append(others, call(t.Context(), w, p.Once(name), j))
+				}
+				tc.end(w)
+				a := (<-stuck).want(t, "", tc.cause)
+				j.ran(t, 1) // already
+				others = append(others, call(t.Context(), w, p.Once(name), j))
+				for _, c := range others {
+					world.Within(t, "the answer", (<-c).want(t, "result 1").at, a.at, a.at+time.Minute)
+				}
+				j.ran(t, 1)
+			})
+		})
 	}
-	if t.Logf("%d keys, %d faults, %d done again, as explained", keys, l.lost, again); l.lost < keys/2 {
-		t.Error("too little was lost")
-	}
+}
+
+// Work that has lost its hold may call Value with its own key, by a context that was detached: it is a caller as any
+// other then, does not wait for itself, and keeps nobody.
+func TestValue_OfWorkThatHasLostItsHold(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
+		j := &job{}
+		o := p.Once(name)
+		outer := value(t.Context(), w, o, func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer cancel()
+			inner, err := once.Value(detached, o, key, j.do)
+			return inner, errors.Join(err, context.Cause(ctx))
+		})
+		w.Mini.Del(record)
+		a := (<-outer).want(t, "result 1", holdfast.ErrLost)
+		if a.at > 11*time.Second {
+			t.Errorf("it waited until %v", a.at)
+		}
+		gets(t, w, o, j, "result 1")
+	})
 }

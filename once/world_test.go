@@ -134,3 +134,11 @@ func (a answer) wantAt(t *testing.T, at time.Duration, value string, targets ...
 		t.Errorf("returned at %v, want %v", a.at, at)
 	}
 }
+
+// must ends the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,5 +1,5 @@
-// A server restarts without its data while a quorum begins, and requests of another process are
-// still on their way.
+// Servers that lose their data, and servers that were never there: when they count, also while a quorum begins and requests
+// of another process are still on their way.
 
 package quorum_test
 
@@ -225,3 +225,185 @@ func TestQuorum_EmptyServersDoNotCountByThemselves(t *testing.T) {
 
 // beginLimit is for how long nothing is marked as lost beside a marker that is new.
 const beginLimit = 2 * time.Second
+
+// A server that comes back without its data does not count until the longest lease is over.
+// Otherwise B would be in with A.
+func TestQuorum_Amnesia(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		a, b := w.began(), w.process()
+		a.Unplug(2) // A holds two of three servers
+		l := w.lock(a.quorum())
+		w.WantHeldOn(2)
+		held := l.Context(t.Context())
+
+		time.Sleep(15 * time.Second)
+		w.RestartEmpty(1)
+		restarted := w.Now()
+		_, err := b.quorum().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBusy)
+		if text, _ := w.Servers[1].Get(markerKey); !strings.HasPrefix(text, "lost:") {
+			t.Errorf("the marker is %q", text)
+		}
+		if ttl := w.Servers[1].TTL(markerKey); ttl != 0 {
+			t.Errorf("the marker goes away after %v", ttl)
+		}
+		var told time.Duration
+		go func() { <-held.Done(); told = w.Now() }()
+		next := w.lock(b.quorum())
+		synctest.Wait()
+		if told == 0 || told > w.Now() {
+			t.Errorf("A was told at %v, B was in at %v", told, w.Now())
+		}
+		// A gave the first server back when A learned of its loss, and A never held the third. So B
+		// need not wait for the second.
+		if told-restarted > 10*time.Second+100*time.Millisecond {
+			t.Errorf("A was told %v later", told-restarted)
+		}
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
+		w.WantHeldOn(2) // not on the server that does not count
+		redises.Release(t, next)
+
+		b.Unplug(2)
+		began := w.Now()
+		redises.Release(t, w.lock(b.quorum()))
+		if since := w.Now() - restarted; since < 30*time.Second || began-restarted > 29*time.Second {
+			t.Errorf("it counts again after %v", since)
+		}
+	})
+}
+
+// If a member was down when the quorum began, the quorum later takes it for a server that lost its
+// data. The other servers go on.
+func TestQuorum_BeginsWithoutOne(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.process()
+		p.Unplug(0)
+		_, err := p.quorum().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
+		began := w.Now()
+		redises.Release(t, w.lock(p.quorum())) // this looks the same as a loss of data on two servers
+		if took := w.Now() - began; took < 29*time.Second || took > 32*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Many processes begin the same quorum at once. Those that lose a race give back what they took, and one
+// of them is in soon.
+func TestQuorum_BeginTogether(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *stage) {
+		const contenders = 10
+		each := redistest.Count(t, 50)
+		inside := 0
+		var tokens []int64
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range contenders {
+			p := w.process()
+			wg.Go(func() {
+				for i := range each {
+					l := w.lock(p.quorum())
+					if i == 0 && w.Now() > time.Minute {
+						t.Errorf("the first is in at %v", w.Now())
+					}
+					mu.Lock()
+					if inside++; inside > 1 {
+						t.Error("two are in")
+					}
+					tokens = append(tokens, l.Token())
+					mu.Unlock()
+					time.Sleep(time.Millisecond)
+					mu.Lock()
+					inside--
+					mu.Unlock()
+					redises.Release(t, l)
+				}
+			})
+		}
+		wg.Wait()
+		if !slices.IsSorted(tokens) || len(slices.Compact(tokens)) != contenders*each {
+			t.Error("the tokens do not grow")
+		}
+		if markers := w.markers(); !slices.Equal(markers, slices.Repeat([]string{"new"}, 5)) {
+			t.Errorf("the markers are %q", markers)
+		}
+	})
+}
+
+// try begins a TryLock of the process. wait returns the lease when it has ended, nil if it was refused.
+func (w *stage) try(p *process) (wait func() *quorum.Lease) {
+	granted := make(chan *quorum.Lease, 1)
+	go func() {
+		l, err := p.quorum().TryLock(w.T.Context())
+		if err != nil {
+			w.T.Logf("refused at %v: %v", w.Now(), err)
+			l = nil
+		}
+		granted <- l
+	}()
+	return func() *quorum.Lease { return <-granted }
+}
+
+// wantOne checks that no two of the leases last, and releases them.
+func (w *stage) wantOne(leases ...*quorum.Lease) {
+	w.T.Helper()
+	synctest.Wait()
+	last := 0
+	for _, l := range leases {
+		if l != nil && l.Err() == nil {
+			last++
+		}
+	}
+	if last != 1 {
+		w.T.Errorf("%d hold the lock at %v", last, w.Now())
+	}
+	for _, l := range leases {
+		if l != nil {
+			_ = l.Release(w.T.Context())
+		}
+	}
+}
+
+// A has been granted the lock by servers 0 and 1 of a new quorum, and has not yet asked for their
+// markers. Server 0 restarts without its data, and B begins the quorum. The marker that A then finds
+// on server 0 is of after the restart, so it does not vouch for what A was granted before.
+func TestQuorum_AmnesiaBetweenTheGrantAndTheMarker(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		a, b := w.process(), w.process()
+		a.delay(0, delayed{markerKey, "empty", 50 * time.Millisecond})
+		a.delay(1, delayed{markerKey, "empty", 50 * time.Millisecond})
+		a.delay(2, delayed{name, "", 300 * time.Millisecond})
+		first := w.try(a)
+		time.Sleep(10 * time.Millisecond)
+		w.RestartEmpty(0)
+		second := w.try(b)()
+		w.wantOne(second, first())
+	})
+}
+
+// A begins a quorum, and marks only server 0. In its next round it is granted the lock there, and by
+// server 1, for whose marker it has not asked yet. Server 0 restarts without its data, so all servers
+// are empty, and B begins the quorum. That server 1 counts then says nothing of server 0 for A.
+func TestQuorum_BeginsAgainWhileARoundIsUnderWay(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		a, b := w.process(), w.process()
+		a.delay(1, delayed{markerKey, "new", 700 * time.Millisecond})
+		a.delay(2, delayed{markerKey, "new", 700 * time.Millisecond})
+		first := w.try(a)
+		time.Sleep(400 * time.Millisecond)
+		a.delay(1, delayed{markerKey, "empty", 100 * time.Millisecond})
+		a.Nets[2].OnCommand(func(c redistest.Command) redistest.Fault {
+			if len(c.Args) > 3 && c.Args[3] == tokenKey { // it asks for the lock
+				return redistest.Delay(300 * time.Millisecond)
+			}
+			return redistest.Pass
+		})
+		time.Sleep(120 * time.Millisecond)
+		if markers := w.markers(); !slices.Equal(markers, []string{"new", "empty", "empty"}) || w.HeldOn() != 2 {
+			t.Fatalf("the markers are %q, and it is held on %d", markers, w.HeldOn())
+		}
+		w.RestartEmpty(0)
+		second := w.try(b)()
+		w.wantOne(second, first())
+	})
+}

@@ -1,18 +1,24 @@
-// A Quorum is a lock on a majority of servers; these tests run on virtual time.
+// A Quorum is a lock on a majority of servers: how it is granted and waited for, what its contexts carry, and what its
+// errors say.
 
 package quorum_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/figures"
 	"github.com/holdfast-go/holdfast/internal/test/redises"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
@@ -40,9 +46,7 @@ func TestQuorum(t *testing.T) {
 		}
 
 		inner, err := p.quorum().TryLock(ctx) // another Quorum value, the same lock
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if inner.Token() != l.Token() {
 			t.Errorf("re-entered with the token %d", inner.Token())
 		}
@@ -279,5 +283,350 @@ func TestQuorum_Contexts(t *testing.T) {
 		}
 		redises.Release(t, l)
 		world.WantErr(t, context.Cause(l.Context(t.Context())), holdfast.ErrReleased)
+	})
+}
+
+// The error of a quorum is one line with a word for each server.
+func TestQuorum_SaysWhatEachServerSaid(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p, other := w.process(), w.process()
+		p.Unplug(0)
+		_, err := p.quorum().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
+		redises.Says(t, err, "0 of 3 granted, 2 needed", "server0:6379: ", "server1:6379: new, or has lost its data: counts in 30s",
+			holdfast.ErrNoQuorum.Error())
+		p.Plug(0)
+
+		l := w.lock(other.quorum())
+		_, err = p.quorum().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBusy)
+		redises.Says(t, err, "server2:6379: held by another")
+		p.Unplug(1)
+		p.Unplug(2)
+		_, err = p.quorum().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
+		redises.Says(t, err, "server0:6379: held by another")
+		p.Plug(1)
+		p.Plug(2)
+		time.Sleep(2 * time.Second) // the next dials need not pause after the failed ones
+		redises.Release(t, l)
+
+		for i := range 2 {
+			w.Servers[i].Set(name, "a string")
+		}
+		_, err = p.quorum().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrWrongType)
+		redises.Says(t, err, "server0:6379: "+holdfast.ErrWrongType.Error(), "server2:6379: granted")
+		for i := range 2 {
+			w.Servers[i].Del(name)
+		}
+
+		l = w.lock(p.quorum())
+		for i := range 2 {
+			p.Unplug(i)
+		}
+		redises.Says(t, l.Release(t.Context()), "2 of 3 servers not released")
+		for i := range 2 {
+			p.Plug(i)
+		}
+		w.WantHeldOn(0)
+	})
+}
+
+// Servers that refuse a release are told in one error, which says once what was done to which lock.
+func TestQuorum_SaysOnceWhatWasNotReleased(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.process()
+		l := w.lock(p.quorum())
+		for i := range 2 {
+			p.Nets[i].OnCommand(func(redistest.Command) redistest.Fault {
+				return redistest.ReplyError("ERR Unknown Redis command called from script")
+			})
+		}
+		err := l.Release(t.Context())
+		redises.Says(t, err, fmt.Sprintf("release quorum %q: 2 of 3 servers not released: owner ", name))
+		if strings.Count(err.Error(), strconv.Quote(name)) != 1 || strings.Count(err.Error(), "release ") != 1 {
+			t.Errorf("it says twice what was done to which lock: %s", err)
+		}
+		for _, net := range p.Nets {
+			net.OnCommand(nil)
+		}
+		time.Sleep(time.Minute) // what was not released runs out
+	})
+}
+
+func TestABareContextCarriesNoLeaseOfAQuorum(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.process()
+		q := p.quorum()
+		l := w.lock(q)
+		bare := lease.Bare(l.Context(t.Context()))
+		if _, ok := q.LeaseFrom(bare); ok {
+			t.Error("Bare carries the quorum's lease")
+		}
+		if in, err := q.TryLock(bare); err == nil {
+			t.Error("TryLock with Bare re-entered the quorum")
+			redises.Release(t, in)
+		}
+		redises.Release(t, l)
+	})
+}
+
+// A try that its context ends in the middle says so, with the context's cause.
+func TestATryOfAQuorumThatItsContextEndsSaysSo(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.began()
+		for i := range p.Nets {
+			p.Unplug(i)
+		}
+		why := errors.New("why it ends")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, why)
+		defer cancel()
+		_, err := p.quorum().TryLock(ctx)
+		world.WantErr(t, err, context.DeadlineExceeded, why, holdfast.ErrNoQuorum)
+	})
+}
+
+// A quorum is not re-entered with a context that has ended, though the lease that it carries lasts.
+// A Mutex is not either.
+func TestAQuorumIsNotReenteredWithAContextThatHasEnded(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.process()
+		l := w.lock(p.quorum())
+		parent, cancel := context.WithCancel(t.Context())
+		ctx := l.Context(parent)
+		cancel()
+		in, err := p.quorum().Lock(ctx)
+		world.WantErr(t, err, context.Canceled)
+		if err == nil {
+			redises.Release(t, in)
+		}
+		redises.WantLive(t, l, l.Context(t.Context()))
+		redises.Release(t, l)
+		_, err = p.quorum().Lock(ctx)
+		world.WantErr(t, err, holdfast.ErrReleased)
+	})
+}
+
+// A program may defer Release before it looks at the error of Lock.
+func TestADeferredReleaseAfterAFailedLock(t *testing.T) {
+	want := (*holdfast.Lease)(nil).Release(t.Context()).Error()
+	l, err := holdfast.NewQuorum("q", nil).Lock(t.Context())
+	if err == nil || l.Release(t.Context()).Error() != want || l.Err() == nil || !l.Deadline().IsZero() {
+		t.Errorf("%v, %v", err, l.Release(t.Context()))
+	}
+}
+
+// Two of five servers are killed, and the quorum is granted by the others. Then those two are back, and a
+// third restarts, all without their data: a majority knows nothing of the holder. It lets nobody in before
+// the holder is told of its loss.
+func TestReal_QuorumOfKilledServers(t *testing.T) {
+	servers, clients := redises.Real(t, 5)
+	how := holdfast.Renewed(10 * time.Second)
+	q, other := holdfast.NewQuorum(name, clients(), how), holdfast.NewQuorum(name, clients(), how)
+	first, err := q.Lock(clienttest.Generous(t))
+	must(t, err)
+	redises.Release(t, first)
+	redistest.Eventually(t, time.Minute, "the markers", func() error {
+		for _, s := range servers {
+			if n, err := s.Admin().Exists(t.Context(), markerKey).Result(); n == 0 || err != nil {
+				return errors.Join(err, holdfast.ErrNoQuorum)
+			}
+		}
+		return nil
+	})
+	servers[0].Kill()
+	servers[1].Kill()
+	l, err := q.Lock(clienttest.Generous(t)) // on 2, 3 and 4
+	must(t, err)
+	servers[0].Restart(false)
+	servers[1].Restart(false)
+	servers[4].Restart(false)
+	for tries := 0; ; tries++ {
+		next, err := other.TryLock(clienttest.Generous(t))
+		if err != nil {
+			if tries > 3000 {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		if l.Err() == nil && time.Now().Before(l.Deadline()) || next.Token() <= l.Token() {
+			t.Errorf("another is in with the token %d beside %d, which says: %v", next.Token(), l.Token(), l.Err())
+		}
+		redises.Release(t, next)
+		break
+	}
+	world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+}
+
+// Processes lock, work and lock again at once. Each gets its turn: those that have waited longest come first,
+// also where servers are silent.
+func TestQuorum_WaitersTakeTurns(t *testing.T) {
+	for _, tc := range []struct {
+		processes, silent int
+		work, lasts       time.Duration
+	}{
+		{10, 0, 30 * time.Millisecond, 2 * time.Second},
+		{4, 2, 5 * time.Millisecond, 1500 * time.Millisecond},
+	} {
+		t.Run(fmt.Sprintf("%d processes, %d silent servers, %v", tc.processes, tc.silent, tc.work), func(t *testing.T) {
+			play(t, 5, func(t *testing.T, w *stage) {
+				w.began()
+				time.Sleep(3 * time.Second) // after this the quorum no longer begins
+				var quorums []*quorum.Quorum
+				for range tc.processes {
+					p := w.process()
+					for s := range 5 {
+						p.Nets[s].OnCommand(func(redistest.Command) redistest.Fault {
+							if s < tc.silent {
+								return redistest.Silence
+							}
+							return redistest.Delay(500 * time.Microsecond)
+						})
+					}
+					quorums = append(quorums, p.quorum())
+				}
+				over, stop := context.WithTimeout(t.Context(), tc.lasts)
+				defer stop()
+				grants, longest := figures.Turns(over, quorums, tc.work)
+				sum := 0
+				for _, n := range grants {
+					sum += n
+				}
+				t.Logf("%d grants, for each process %v; the longest wait of each %v", sum, grants, longest)
+				for i, n := range grants {
+					if n < sum/tc.processes/2 || longest[i] > 1300*time.Millisecond {
+						t.Errorf("of %d grants to %d processes one had %d, and waited for %v", sum, tc.processes, n, longest[i])
+					}
+				}
+				for _, p := range w.Processes {
+					for s := range 5 {
+						p.Nets[s].OnCommand(nil)
+					}
+				}
+				time.Sleep(5 * time.Second) // until the places of those that did not say that they leave are over
+			})
+		})
+	}
+}
+
+// A caller that asks in vain though nobody holds the lock, as its servers are too far away for that, does not keep
+// those that came after it waiting.
+func TestQuorum_AWaiterThatCannotHaveItYields(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		holder, far, near := w.began(), w.process(), w.process()
+		time.Sleep(3 * time.Second) // after this the quorum no longer begins
+		l := w.lock(holder.quorum())
+		for _, net := range far.Nets {
+			net.OnCommand(func(c redistest.Command) redistest.Fault {
+				if len(c.Args) > 2 && c.Args[2] == name {
+					return redistest.Delay(600 * time.Millisecond)
+				}
+				return redistest.Pass
+			})
+		}
+		gaveUp, giveUp := context.WithCancel(t.Context())
+		var waits sync.WaitGroup
+		waits.Go(func() { _, _ = far.quorum().Lock(gaveUp) })
+		time.Sleep(2 * time.Second)
+		granted := make(chan time.Duration)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			l, err := near.quorum().Lock(ctx)
+			granted <- w.Now()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			redises.Release(t, l)
+		}()
+		time.Sleep(time.Second)
+		released := w.Now()
+		redises.Release(t, l)
+		if at := <-granted; at-released > 5*time.Second {
+			t.Errorf("granted %v after the release", at-released)
+		}
+		giveUp()
+		waits.Wait()
+		for _, net := range far.Nets {
+			net.OnCommand(nil)
+		}
+		time.Sleep(5 * time.Second)
+	})
+}
+
+// anotherWaits has the servers know somebody who has waited for a second, and whose place is over after 1.4 s.
+func (w *stage) anotherWaits() {
+	for _, rdb := range w.RDBs {
+		ms := time.Now().UnixMilli()
+		rdb.Set(w.T.Context(), "holdfast_quorum_turns:{orders}", fmt.Sprintf("another:1 %d %d\n", ms-1000, ms+1400), 1400*time.Millisecond)
+	}
+}
+
+// knowing returns a process that has found out, by a lock of its own, that another waits.
+func (w *stage) knowing() *process {
+	p := w.began()
+	time.Sleep(3 * time.Second) // after this the quorum no longer begins
+	w.anotherWaits()
+	redises.Release(w.T, w.lock(p.quorum()))
+	return p
+}
+
+// requests returns how many scripts a lock and its release take.
+func (w *stage) requests(p *process) (n int) {
+	for _, sign := range []int{-1, 1} {
+		for _, net := range p.Nets {
+			n += sign * (net.Count("EVALSHA") + net.Count("EVAL"))
+		}
+		if sign < 0 {
+			redises.Release(w.T, w.lock(p.quorum()))
+			time.Sleep(5 * time.Second)
+		}
+	}
+	return n
+}
+
+// Where others wait, a caller takes its turn before it asks at all; once they have gone, it asks at once again.
+func TestQuorum_AloneAgainItAsksAtOnce(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.knowing()
+		time.Sleep(2 * time.Second) // the other has gone
+		turn, alone := w.requests(p), w.requests(p)
+		if again := w.requests(p); turn <= alone || again != alone {
+			t.Errorf("a lock and its release take %d requests, then %d, then %d", turn, alone, again)
+		}
+	})
+}
+
+// A Lock that ends before its turn has come says what it has waited for.
+func TestQuorum_BusyThoughItHasNotAsked(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.knowing()
+		w.anotherWaits()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := p.quorum().Lock(ctx)
+		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, context.DeadlineExceeded)
+		time.Sleep(5 * time.Second)
+	})
+}
+
+// TryLock does not wait for its turn, though the quorum has just begun, so that it asks twice.
+func TestQuorum_ATryDoesNotTakeItsTurn(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.process()
+		w.anotherWaits()
+		l, err := p.quorum().TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Now() > time.Second {
+			t.Errorf("it took %v", w.Now())
+		}
+		redises.Release(t, l)
+		time.Sleep(5 * time.Second)
 	})
 }

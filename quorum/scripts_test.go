@@ -1,9 +1,10 @@
-// These tests run each script in each state that the script may find.
+// These tests run each script in each state that the script may find; and one is about the contexts of a hold.
 
 package quorum
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -189,9 +190,7 @@ func (s found) try(t *testing.T, rdb *redis.Client, script *conn.Script, args ..
 func TestScripts_FailInside(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
-		raise := func() error {
-			return mini.Client().Eval(bg, raiseScript.Source(), []string{key}, 0, "7", 60000).Err()
-		}
+		raise := func() error { return mini.Client().Eval(bg, raiseScript.Source(), []string{key}, 0, "7", 60000).Err() }
 		for k, fired := 1, true; fired; k++ {
 			mini.FlushAll()
 			disarm := mini.FailInside(k)
@@ -239,5 +238,31 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 	refused("") // by whatever words
 	if n := admin.Exists(bg, "other").Val(); n != 0 {
 		t.Error("something was written")
+	}
+}
+
+func TestTheContextsOfAQuorumEndBeforeDoneIsClosed(t *testing.T) {
+	l := newLife()
+	l.context(t.Context(), t.Context())
+	cancelled := false
+	for c := range l.children {
+		cancel := c.cancel
+		c.cancel = func(cause error) {
+			select {
+			case <-l.done:
+				t.Error("done is closed before the context ends")
+			default:
+			}
+			cancelled = true
+			cancel(cause)
+		}
+	}
+	over := errors.New("over")
+	l.end(over)
+	if !cancelled || !errors.Is(l.wait(), over) {
+		t.Errorf("cancelled: %t, ended: %v", cancelled, l.err())
+	}
+	if late := l.context(t.Context(), t.Context()); !errors.Is(context.Cause(late), over) {
+		t.Errorf("a context of a life that is over: %v", context.Cause(late))
 	}
 }

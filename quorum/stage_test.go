@@ -1,4 +1,5 @@
-// Where the tests of a Quorum play: processes that lock one on several servers in virtual time.
+// Where the tests of a Quorum play: processes that lock one on several servers in virtual time. No test of this package
+// leaves a goroutine behind.
 
 package quorum_test
 
@@ -8,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redises"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/quorum"
 )
 
@@ -63,4 +67,17 @@ func (w *stage) token(i int) int64 {
 	text, _ := w.Servers[i].Get(tokenKey)
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
+}
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis logs every connection that a test refuses
+	redistest.Main(m)
+}
+
+// must ends the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

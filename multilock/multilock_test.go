@@ -1,9 +1,10 @@
-// A MultiLock takes all of several locks, or none of them; these tests run on virtual time.
+// A MultiLock takes all of several locks, or none of them; what its contexts carry, and what Shutdown waits for.
 
 package multilock_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redises"
@@ -54,9 +57,7 @@ func TestMultiLock(t *testing.T) {
 			t.Errorf("re-entered with the tokens %d, had %d", inner.Tokens(), l.Tokens())
 		}
 		one, err := a.Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		redises.Release(t, one, inner)
 		redises.WantLive(t, l, ctx)
 		time.Sleep(100 * time.Second) // all four locks are renewed
@@ -369,4 +370,166 @@ func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
 		world.WantErr(t, err, holdfast.ErrLost)
 		redises.Says(t, err, "release all of 2: ", `mutex "a"`, `mutex "b"`)
 	})
+}
+
+func TestABareContextCarriesNoLeaseOnSeveralLocks(t *testing.T) {
+	redises.Play(t, 3, func(t *testing.T, w *redises.World) {
+		p := w.Process()
+		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a"))
+		ml := lockAll(w, m, t.Context())
+		if _, ok := m.LeaseFrom(lease.Bare(ml.Context(t.Context()))); ok {
+			t.Error("Bare carries the MultiLock's lease")
+		}
+		redises.Release(t, ml)
+	})
+}
+
+func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
+	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+		p, q := w.Process(), w.Process()
+		b := w.Lock(q.Clients[0].Mutex("b"))
+		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a", holdfast.Fixed(100*time.Millisecond)), p.Clients[0].Mutex("b"))
+		for i := range 26 {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second+time.Duration(i)*10*time.Millisecond)
+			_, err := m.Lock(ctx)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			cancel()
+		}
+		redises.Release(t, b)
+	})
+}
+
+// A context of a lease on several locks does not stand for the same locks by another Client: a Lock
+// with it would not re-enter.
+func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
+	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+		p, other := w.Process(), w.Process()
+		l := lockAll(w, holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[0].Mutex("b")), t.Context())
+		ctx := l.Context(t.Context())
+		for _, c := range []struct {
+			a, b *holdfast.Client
+			want bool
+		}{
+			{p.Clients[0], p.Clients[0], true},
+			{p.Clients[0], other.Clients[0], false},
+			{other.Clients[0], other.Clients[0], false},
+		} {
+			m := holdfast.NewMultiLock(c.b.Mutex("b"), c.a.Mutex("a"))
+			if _, ok := m.LeaseFrom(ctx); ok != c.want {
+				t.Errorf("found %v, want %v", ok, c.want)
+			}
+			in, err := m.TryLock(ctx)
+			if (err == nil) != c.want {
+				t.Error(err)
+			}
+			if err == nil {
+				redises.Release(t, in)
+			}
+		}
+		redises.Release(t, l)
+	})
+}
+
+// A program may defer Release before it looks at the error of Lock.
+func TestADeferredReleaseAfterAFailedLock(t *testing.T) {
+	want := (*holdfast.Lease)(nil).Release(t.Context()).Error()
+	l, err := holdfast.NewMultiLock().Lock(t.Context())
+	if err == nil || l.Release(t.Context()).Error() != want || l.Err() == nil || !l.Deadline().IsZero() {
+		t.Errorf("%v, %v", err, l.Release(t.Context()))
+	}
+}
+
+func TestShutdownServesWorkUnderSeveralLocks(t *testing.T) {
+	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
+		p := w.Process()
+		l := lockAll(w, holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[1].Mutex("b")), t.Context())
+		ctx := l.Context(t.Context())
+		done := p.ShutDown(t.Context())
+		for _, c := range p.Clients {
+			more, err := c.Mutex("more").Lock(ctx)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			redises.Release(t, more)
+			_, err = c.Mutex("more").Lock(lease.Bare(ctx))
+			world.WantErr(t, err, holdfast.ErrClosed)
+		}
+		redises.Release(t, l)
+		for range p.Clients {
+			if err := <-done; err != nil || w.Now() > time.Second {
+				t.Errorf("%v, after %v", err, w.Now())
+			}
+		}
+	})
+}
+
+// The context of a lease on several locks re-enters each of them.
+func TestAContextOfSeveralLocksReentersEach(t *testing.T) {
+	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
+		p := w.Process()
+		m := lockAll(w, holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[1].Mutex("b")), t.Context())
+		inner, err := p.Clients[0].Mutex("a").TryLock(m.Context(t.Context()))
+		must(t, err)
+		if n := inner.HoldCount(); n != 2 {
+			t.Errorf("hold count %d", n)
+		}
+		redises.Release(t, inner, m)
+	})
+}
+
+// A Lock of several locks that waits for one of them is no work yet, though it has others already.
+// It ends with the Shutdown, and gives them back.
+func TestShutdownEndsAWaitForSeveralLocks(t *testing.T) {
+	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
+		p, other := w.Process(), w.Process()
+		b := w.Lock(other.Clients[0].Mutex("b"))
+		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[0].Mutex("b"))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(t.Context())
+			failed <- err
+		}()
+		time.Sleep(time.Second)
+		done := p.ShutDown(t.Context())
+		select {
+		case err := <-failed:
+			world.WantErr(t, err, holdfast.ErrClosed)
+		default:
+			t.Error("it waits on")
+			redises.Release(t, b)
+			p.Clients[0].Close()
+			<-failed
+		}
+		if err := <-done; err != nil || w.Now() > 2*time.Second {
+			t.Errorf("%v, after %v", err, w.Now())
+		}
+		if w.Servers[0].Exists("a") {
+			t.Error("a is still held")
+		}
+		_ = b.Release(t.Context())
+		// Under a lease, it is a part of work: it waits, and is granted.
+		q := w.Process()
+		outer := w.Lock(q.Clients[0].Mutex("outer"))
+		done = q.ShutDown(t.Context())
+		redises.Release(t, lockAll(w, holdfast.NewMultiLock(q.Clients[0].Mutex("a"), q.Clients[0].Mutex("b")), outer.Context(t.Context())), outer)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis logs every connection that a test refuses
+	redistest.Main(m)
+}
+
+// must ends the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

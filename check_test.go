@@ -390,9 +390,7 @@ func TestKindsOfConnection(t *testing.T) {
 	s, tlsAddr := redistest.TLSServer(t, authority, "--appendonly", "yes", "--unixsocket", socket)
 	clienttest.LeaveNothing(t, s.Admin())
 	secret := clienttest.User(t, s, "app", "~*", "&*", "+@all")
-	overTLS := func(o *redis.Options) {
-		o.Addr, o.TLSConfig = tlsAddr, &tls.Config{RootCAs: authority.Trust}
-	}
+	overTLS := func(o *redis.Options) { o.Addr, o.TLSConfig = tlsAddr, &tls.Config{RootCAs: authority.Trust} }
 	overUnix := func(o *redis.Options) { o.Network, o.Addr = "unix", socket }
 	for _, tc := range []struct {
 		name string

@@ -1,11 +1,13 @@
 // What each kind costs, as its page says it: the requests of a Client are counted on their way to a server in
-// memory. And what a lock costs its caller.
+// memory. And what a lock costs its caller, in time and in memory.
 
 package holdfast_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,9 +66,7 @@ func (c counted) cost(t *testing.T, f func() error) int {
 
 // oneWork returns what locks, does nothing and releases.
 func oneWork[H holdfast.Handle](ctx context.Context, locker holdfast.Lockable[H]) func() error {
-	return func() error {
-		return holdfast.Do(ctx, locker, nothing)
-	}
+	return func() error { return holdfast.Do(ctx, locker, nothing) }
 }
 
 func TestThePagesSayWhatALockAndItsReleaseCost(t *testing.T) {
@@ -295,4 +295,96 @@ func section(b *testing.B, m lease.Locker, work time.Duration) {
 	if err := l.Release(b.Context()); err != nil {
 		b.Error(err)
 	}
+}
+
+// pairAllocations is the most allocations that locking and releasing an uncontended Mutex may make,
+// including go-redis's own. Allocations are exact where times are not, so they show that the path
+// of every lock has grown. Lower the number when the allocations become fewer.
+const pairAllocations = 8
+
+// heldBytes is the most heap that a held renewed lock may take before Context is called: its name,
+// the Mutex, the Lease and everything that renews it.
+const heldBytes = 400
+
+// withoutRace skips what measures memory under the race detector, whose own books would count.
+func withoutRace(t *testing.T) {
+	if redistest.RaceDetector {
+		t.Skip("the race detector takes memory of its own")
+	}
+}
+
+// Locking and releasing an uncontended Mutex makes no more allocations than it did.
+func TestMemory_UncontendedPair(t *testing.T) {
+	withoutRace(t)
+	server := redistest.Server(t)
+	allocations := func(options ...holdfast.Option) float64 {
+		client := holdfast.New(server.Client(t), options...)
+		defer client.Close()
+		m := client.Mutex(world.Name)
+		return testing.AllocsPerRun(1000, func() {
+			l, err := m.Lock(t.Context())
+			must(t, err)
+			must(t, l.Release(t.Context()))
+		})
+	}
+	off := allocations()
+	on := allocations(
+		holdfast.WithTracerProvider(tracenoop.NewTracerProvider()),
+		holdfast.WithMeterProvider(metricnoop.NewMeterProvider()))
+	t.Logf("%v allocations a pair, %v with OpenTelemetry on", off, on)
+	if off > pairAllocations {
+		t.Errorf("%v allocations a pair, want at most %d", off, pairAllocations)
+	}
+}
+
+// Held locks cost little heap and no goroutines.
+func TestMemory_HeldLocks(t *testing.T) {
+	withoutRace(t)
+	const count = 20_000
+	client := holdfast.New(redistest.Server(t).Client(t))
+	defer client.Close()
+	lockMany(t, client, "first", make([]*lease.Lease, 64)) // starts connections, wheel, goroutines
+	leases := make([]*lease.Lease, count)
+
+	goroutines, before := runtime.NumGoroutine(), heapInUse()
+	lockMany(t, client, "order", leases)
+	perLease := float64(heapInUse()-before) / count
+	more := runtime.NumGoroutine() - goroutines
+	t.Logf("%.0f B a lease, %d goroutines more", perLease, more)
+	if perLease > heldBytes {
+		t.Errorf("%.0f B a lease, want at most %d", perLease, heldBytes)
+	}
+	if more > 8 { // such as the goroutines that renew, of which there is one per server
+		t.Errorf("%d goroutines more, for %d leases", more, count)
+	}
+	runtime.KeepAlive(leases)
+}
+
+// lockMany locks a name with that prefix for each element of leases.
+func lockMany(t *testing.T, client *holdfast.Client, prefix string, leases []*lease.Lease) {
+	t.Helper()
+	const workers = 64
+	var all sync.WaitGroup
+	for first := range workers {
+		all.Go(func() {
+			for i := first; i < len(leases); i += workers {
+				l, err := client.Mutex(fmt.Sprintf("%s:%07d", prefix, i)).Lock(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				leases[i] = l
+			}
+		})
+	}
+	all.Wait()
+}
+
+// heapInUse returns how many bytes on the heap are in use.
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC() // the second frees what sync.Pools hold
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

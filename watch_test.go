@@ -255,9 +255,7 @@ func TestEachReleaseOfABusyLockIsReported(t *testing.T) {
 				looks := holdfast.New(server.Client())
 				defer looks.Close()
 				if what == "an only permit" || what == "a long-held permit" {
-					if err := looks.PermitSemaphore("x").SetPermits(t.Context(), 1); err != nil {
-						t.Fatal(err)
-					}
+					must(t, looks.PermitSemaphore("x").SetPermits(t.Context(), 1))
 				}
 				f := watched(t, looks, "x")
 				time.Sleep(time.Second)

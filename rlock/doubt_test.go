@@ -54,9 +54,7 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 		synctest.Wait()
 		w.Release(held)
 		held, err := p.MyLock.TryLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		close(slowReply)
 		if !waiter.Pending() || !leader.Pending() {
 			t.Fatal("not both wait")
@@ -85,9 +83,7 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 		close(slowSubscription) // and the message arrives
 		w.At(begin + 2600*time.Millisecond)
 		other, err := q.MyLock.TryLock(t.Context()) // the hand-over has lapsed
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		refused.Store(false)
 		w.At(begin + 3500*time.Millisecond)
 		if !waiter.Pending() {

@@ -340,9 +340,7 @@ func runTable(t *testing.T, source string, keys []string, rows []row) {
 					mini.FlushAll()
 					tc.setup(t.Context(), rdb)
 				}
-				send := func() error {
-					return rdb.Eval(t.Context(), source, keys, tc.argsAt(time.Now().UnixMicro())...).Err()
-				}
+				send := func() error { return rdb.Eval(t.Context(), source, keys, tc.argsAt(time.Now().UnixMicro())...).Err() }
 				scripttest.Mended(t, mini, given, send, holders, want)
 			})
 		})

@@ -157,9 +157,7 @@ func TestAWaiterLooksWhileNothingChanges(t *testing.T) {
 		w.Release(held)
 		l, err := waiter.Result()
 		p.Unmute()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w.Release(l)
 	})
 }
@@ -179,9 +177,7 @@ func TestLooksForManyNamesGoOutTogether(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		// Each reply takes a millisecond, in which every other look of the same instant comes.
-		p.Each(func(world.Sending) redistest.Fault {
-			return redistest.DelayReply(time.Millisecond)
-		})
+		p.Each(func(world.Sending) redistest.Fault { return redistest.DelayReply(time.Millisecond) })
 		before := p.Net.Count("EVALSHA")
 		time.Sleep(polls * 1250 * time.Millisecond)
 		if sent := p.Net.Count("EVALSHA") - before; sent < polls || sent > n*polls/2 {

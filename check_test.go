@@ -1,5 +1,4 @@
-// Client.Check reports what on a server voids the promises, and every operation works over every
-// kind of connection.
+// Client.Check reports what on a server voids the promises, and every operation works over every kind of connection.
 
 package holdfast_test
 
@@ -259,8 +258,7 @@ func TestCheckRights(t *testing.T) {
 	}
 }
 
-// refusals counts by kind what Check finds about rights. It fails the test if Check finds anything
-// else.
+// refusals counts by kind what Check finds about rights. It fails the test if Check finds anything else.
 func refusals(t *testing.T, c *holdfast.Client, names ...string) map[string]int {
 	t.Helper()
 	findings, err := checked(t, c, names...)
@@ -323,8 +321,7 @@ func TestCheckTheRightsOfAnIdentity(t *testing.T) {
 	}
 }
 
-// Each kind's line in docs/connecting.md grants enough rights for that kind, and no right in the
-// line can be spared.
+// Each kind's line in docs/connecting.md grants enough rights for that kind, and no right in the line can be spared.
 func TestCheckRightsOfEachKind(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t, "--appendonly", "yes")

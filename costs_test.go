@@ -238,12 +238,11 @@ func BenchmarkUncontendedPair(b *testing.B) {
 	}
 }
 
-// BenchmarkStripes makes 256 workers of four Clients hold their locks for 20 ms. In the first case
-// all workers use one lock. In the other cases each worker uses one of 16 stripes each time: in the
-// second case all keys are used equally, in the third a few keys get most of the use. So many
-// workers keep nearly every stripe busy: if w workers choose at random, a share of w / (w + 15) of
-// the 16 stripes is busy. The work is so long that it takes nearly all the time, and the machine
-// does not matter.
+// BenchmarkStripes makes 256 workers of four Clients hold their locks for 20 ms. In the first case all workers use one
+// lock. In the other cases each worker uses one of 16 stripes each time: in the second case all keys are used equally,
+// in the third a few keys get most of the use. So many workers keep nearly every stripe busy: if w workers choose at
+// random, a share of w / (w + 15) of the 16 stripes is busy. The work is so long that it takes nearly all the time, and
+// the machine does not matter.
 func BenchmarkStripes(b *testing.B) {
 	const processes, workers, stripes, keys, work = 4, 256, 16, 10_000, 20 * time.Millisecond
 	even := func(r *rand.Rand) func() int { return func() int { return r.IntN(keys) } }

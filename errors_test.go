@@ -545,9 +545,8 @@ func TestInput_Names(t *testing.T) {
 	})
 }
 
-// For some names Redisson looks for the tokens or permits in another place. Holdfast makes no
-// tokens to share and no permits for such a name. A plain lock may have such a name, since its key
-// is the name itself.
+// For some names Redisson looks for the tokens or permits in another place. Holdfast makes no tokens to share and no
+// permits for such a name. A plain lock may have such a name, since its key is the name itself.
 func TestNamesThatCannotBeShared(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()

@@ -447,8 +447,7 @@ func TestInspectDenied(t *testing.T) {
 	world.WantErr(t, noscan.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second}), holdfast.ErrDenied)
 }
 
-// Inspect tells all permits that are taken, however many calls that takes, and no permit with an
-// ended lease.
+// Inspect tells all permits that are taken, however many calls that takes, and no permit with an ended lease.
 func TestInspectManyPermits(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Server(t).Client(t)
@@ -995,8 +994,7 @@ func TestMonitorPermits(t *testing.T) {
 	})
 }
 
-// Of several readers the Monitor reports the reader that it has seen for longest. Of a writer it
-// knows the age.
+// Of several readers the Monitor reports the reader that it has seen for longest. Of a writer it knows the age.
 func TestMonitorReadWriteLock(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		rw := c.RWMutex("rw")

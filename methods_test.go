@@ -77,8 +77,7 @@ func TestANilOnceDoesNoWork(t *testing.T) {
 // aName is the text that callOne passes for each string.
 const aName = "0123456789abcdef0123456789abcdef"
 
-// Every method of a Client that takes a name uses the mapped name in Redis, and so do the methods of
-// what it returns.
+// Every method of a Client that takes a name uses the mapped name in Redis, and so do the methods of what it returns.
 func TestNamesAreMappedByEachMethod(t *testing.T) {
 	for i := range reflect.TypeFor[*holdfast.Client]().NumMethod() {
 		method := reflect.TypeFor[*holdfast.Client]().Method(i)

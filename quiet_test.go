@@ -171,8 +171,7 @@ func TestAReleaseIsFoundWhereItsMessageIsLost(t *testing.T) {
 	}
 }
 
-// Where keys must be declared too, all works but an RWMutex, which does not know the keys of readers
-// beforehand.
+// Where keys must be declared too, all works but an RWMutex, which does not know the keys of readers beforehand.
 func TestWhereKeysMustBeDeclared(t *testing.T) {
 	for _, w := range waits() {
 		t.Run(w.kind, func(t *testing.T) {

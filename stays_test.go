@@ -326,8 +326,7 @@ func TestAtLeast_ByForce(t *testing.T) {
 	})
 }
 
-// What was detached is whoever's attaches: it has its whole lease until then, and is released at
-// once.
+// What was detached is whoever's attaches: it has its whole lease until then, and is released at once.
 func TestAtLeast_Detached(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
@@ -351,33 +350,24 @@ func shutDown(ctx context.Context, p *world.Process) <-chan error {
 	return done
 }
 
-func TestShutdown_NothingIsHeld(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		w.Release(w.Lock(t.Context(), p.MyLock))
-		for range 2 {
-			if err := p.Shutdown(t.Context()); err != nil || w.Now() != 0 {
-				t.Errorf("%v, after %v", err, w.Now())
-			}
-		}
-		_, err := p.MyLock.Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrClosed)
-		if err := holdfast.New(nil).Shutdown(t.Context()); err != nil {
-			t.Errorf("of a Client that cannot be used: %v", err)
-		}
-	})
-}
-
-// If nothing is left to wait for, a context that has ended makes no difference.
+// If nothing is left to wait for, Shutdown returns at once, and a context that has ended makes no difference.
 func TestShutdown_NothingIsLeft(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		ended, end := context.WithCancel(t.Context())
 		end()
-		for range 20 {
-			p := w.Process()
+		for n := range 20 {
+			p, ctx := w.Process(), ended
+			if n == 0 {
+				ctx = t.Context()
+			}
 			w.Release(w.Lock(t.Context(), p.MyLock))
-			must(t, p.Shutdown(ended))
+			for range 2 {
+				must(t, p.Shutdown(ctx))
+			}
+			world.WantErr(t, errOf(p.MyLock.Lock(t.Context())), holdfast.ErrClosed)
 		}
+		must(t, holdfast.New(nil).Shutdown(ended)) // of a Client that cannot be used
+		world.Within(t, "all", w.Now(), 0, 0)
 	})
 }
 

@@ -770,36 +770,34 @@ func TestAProviderThatPanicsLosesNoGrant(t *testing.T) {
 // A callback that blocks keeps the call that it is of, and nobody else: leases are renewed, other calls
 // work, and Close waits for it no longer than it would for Redis.
 func TestACallbackThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
-	for what, of := range map[string]func(block <-chan struct{}) (holdfast.Option, func(ctx context.Context, p *world.Process) error){
-		"a name mapper": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
-			return holdfast.WithNameMapper(slowFor("slow", block)), func(ctx context.Context, p *world.Process) error { return errOf(p.Mutex("slow").Lock(ctx)) }
-		},
-		"a metric group": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
-			return holdfast.WithMetricGroup(slowFor("slow", block)), func(ctx context.Context, p *world.Process) error { return errOf(p.Mutex("slow").Lock(ctx)) }
-		},
-		"a Monitor's": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
-			return nil, func(ctx context.Context, p *world.Process) error {
+	type blocking struct {
+		option holdfast.Option
+		call   func(ctx context.Context, p *world.Process) error
+	}
+	lock := func(ctx context.Context, p *world.Process) error { return errOf(p.Mutex("slow").Lock(ctx)) }
+	do := func(hook holdfast.DoOption) func(context.Context, *world.Process) error {
+		return func(ctx context.Context, p *world.Process) error {
+			return holdfast.Do(ctx, p.Mutex("slow"), nothing, hook)
+		}
+	}
+	all := func(block <-chan struct{}) map[string]blocking {
+		return map[string]blocking{
+			"a name mapper":  {holdfast.WithNameMapper(slowFor("slow", block)), lock},
+			"a metric group": {holdfast.WithMetricGroup(slowFor("slow", block)), lock},
+			"a Monitor's": {nil, func(ctx context.Context, p *world.Process) error {
 				return p.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second, Every: time.Second, OnHeld: func(holdfast.HeldLong) { <-block }})
-			}
-		},
-		"a hook of the grant": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
-			return nil, func(ctx context.Context, p *world.Process) error {
-				return holdfast.Do(ctx, p.Mutex("slow"), nothing, holdfast.OnAcquire(func(context.Context, holdfast.Handle) { <-block }))
-			}
-		},
-		"a hook of the exit": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
-			return nil, func(ctx context.Context, p *world.Process) error {
-				return holdfast.Do(ctx, p.Mutex("slow"), nothing, holdfast.OnExit(func(context.Context, holdfast.Handle, error) { <-block }))
-			}
-		},
-	} {
+			}},
+			"a hook of the grant": {nil, do(holdfast.OnAcquire(func(context.Context, holdfast.Handle) { <-block }))},
+			"a hook of the exit":  {nil, do(holdfast.OnExit(func(context.Context, holdfast.Handle, error) { <-block }))},
+		}
+	}
+	for what := range all(nil) {
 		play(t, what, func(t *testing.T, w *world.World) {
 			block, unblock := blockade()
-			option, call := of(block)
 			_, options := newTold()
-			p := w.Process(append(options, option)...)
+			p := w.Process(append(options, all(block)[what].option)...)
 			l := w.Lock(t.Context(), p.Mutex("kept", holdfast.Renewed(9*time.Second)))
-			stuck := w.Try(func() (*holdfast.Lease, error) { return nil, call(t.Context(), p) })
+			stuck := w.Try(func() (*holdfast.Lease, error) { return nil, all(block)[what].call(t.Context(), p) })
 			w.At(time.Minute)
 			if !stuck.Pending() {
 				t.Errorf("it does not block: %v", stuck.Err)
@@ -807,7 +805,7 @@ func TestACallbackThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
 			w.Release(w.Lock(t.Context(), p.Mutex("other")), l)
 			closeWithin(t, p, closeBound)
 			unblock()
-			if err := errOf(stuck.Result()); !errors.Is(err, holdfast.ErrClosed) && !strings.Contains(what, "hook of the exit") {
+			if err := errOf(stuck.Result()); !errors.Is(err, holdfast.ErrClosed) && what != "a hook of the exit" {
 				t.Errorf("the call that was blocked returned %v", err)
 			}
 			w.Mini.FlushAll() // Close releases nothing

@@ -135,8 +135,7 @@ func TestAWaiterThatGivesUpLeavesNoPlace(t *testing.T) {
 	})
 }
 
-// A release hands the lock over to a waiter that gives up at that instant. The next waiter gets the
-// lock.
+// A release hands the lock over to a waiter that gives up at that instant. The next waiter gets the lock.
 func TestHandedToOneThatGivesUp(t *testing.T) {
 	play(t, func(t *testing.T, w *fairWorld) {
 		a, b, c := w.process(), w.process(), w.process()
@@ -145,8 +144,7 @@ func TestHandedToOneThatGivesUp(t *testing.T) {
 		gone := w.goLock(ctx, b)
 		stays := w.goLock(t.Context(), c)
 
-		// From here on b's requests take 300 ms. So b is still on its way out when the lock is
-		// handed to it.
+		// From here on b's requests take 300 ms. So b is still on its way out when the lock is handed to it.
 		b.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
 				return redistest.Delay(300 * time.Millisecond)
@@ -260,8 +258,7 @@ func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
 	}
 }
 
-// Redis loses all data. The waiters stand in their order again, before any newcomer of their
-// process.
+// Redis loses all data. The waiters stand in their order again, before any newcomer of their process.
 func TestAfterDataLoss(t *testing.T) {
 	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
@@ -493,8 +490,7 @@ func TestTokens(t *testing.T) {
 
 func waiterID(i int) string { return fmt.Sprintf("33333333-3333-3333-3333-333333333333:%d", i) }
 
-// crowd puts the waiters with the numbers from to to-1 into a queue. The place of every fifth
-// waiter is no longer kept.
+// crowd puts the waiters with the numbers from to to-1 into a queue. The place of every fifth waiter is no longer kept.
 func (w *fairWorld) crowd(from, to int) {
 	pipe := w.RDB.Pipeline()
 	for i := from; i < to; i++ {

@@ -45,8 +45,7 @@ func passes(t *testing.T, m *fairlock.Mutex) (done chan error) {
 	return done
 }
 
-// Memory is short. The waiters go on waiting, and the lock passes between them. A newcomer gets an
-// error.
+// Memory is short. The waiters go on waiting, and the lock passes between them. A newcomer gets an error.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t)

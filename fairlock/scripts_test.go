@@ -523,8 +523,7 @@ func TestQueueScripts(t *testing.T) {
 	})
 }
 
-// A key of another type gives an error, and stays as it is. But a release frees the lock whatever
-// the queue's key is.
+// A key of another type gives an error, and stays as it is. But a release frees the lock whatever the queue's key is.
 func TestWrongTypes(t *testing.T) {
 	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for _, tc := range []struct {

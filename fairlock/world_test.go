@@ -64,15 +64,11 @@ func (w *fairWorld) goLock(ctx context.Context, m interface {
 // could keep the attempt waiting.
 func (w *fairWorld) granted(a *world.Attempt) *lease.Lease {
 	w.T.Helper()
-	select {
-	case <-a.Done:
-	case <-time.After(time.Hour):
-		w.T.Fatalf("at %v: waits still", w.Now())
+	l, err := a.Result()
+	if err != nil {
+		w.T.Fatalf("at %v: %v", w.Now(), err)
 	}
-	if a.Err != nil {
-		w.T.Fatalf("at %v: %v", w.Now(), a.Err)
-	}
-	return a.Lease
+	return l
 }
 
 // wantQueue fails the test unless the queue has exactly this many waiters.

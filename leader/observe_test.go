@@ -122,8 +122,7 @@ func TestObserveShowsEachChangeAtOnce(t *testing.T) {
 	})
 }
 
-// An observer that hears no message sees a change at its next poll, and a leader that has died when
-// its lease is over.
+// An observer that hears no message sees a change at its next poll, and a leader that has died when its lease is over.
 func TestObserveNeedsNoMessage(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
 		o := s.candidate("observer")

@@ -301,8 +301,7 @@ func TestAWorkThatGivesNoSignOfLifeLosesItsTerm(t *testing.T) {
 	})
 }
 
-// A leader whose hold is taken away hears of it by its next poll, not only by its next renewal, and campaigns
-// again.
+// A leader whose hold is taken away hears of it by its next poll, not only by its next renewal, and campaigns again.
 func TestALeadThatIsTakenAwayIsLost(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
 		a, b := s.two()
@@ -482,8 +481,7 @@ func TestCheckFindsARunThatHasEnded(t *testing.T) {
 	})
 }
 
-// A leader that is cut off ends its work that much before another leads, whether the election or the
-// Client says so.
+// A leader that is cut off ends its work that much before another leads, whether the election or the Client says so.
 func TestGrace(t *testing.T) {
 	for what, tc := range map[string]struct {
 		client []holdfast.Option
@@ -515,9 +513,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// Requests run, but their replies are lost; or they run late, also later than the lease, or twice. Two
-// never lead at once, tokens grow, everybody leads, no Run ends, and nothing is left. The stage watches
-// that.
+// Requests run, but their replies are lost; or they run late, also later than the lease, or twice. Two never lead at
+// once, tokens grow, everybody leads, no Run ends, and nothing is left. The stage watches that.
 func TestLostReplies(t *testing.T) {
 	for what, tc := range map[string]struct {
 		fault redistest.Fault

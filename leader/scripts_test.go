@@ -1,5 +1,4 @@
-// These tests run each script in each state: they show what it replies, what it leaves, and that a
-// second run is safe.
+// These tests run each script in each state: they show what it replies, what it leaves, and that a second run is safe.
 
 package leader
 
@@ -242,9 +241,8 @@ func TestCandidatesScript(t *testing.T) {
 	})
 }
 
-// runTable runs the script in each state, on an embedded server and on a real one. On the embedded one each
-// command inside may fail as well: afterwards nothing is left without an expiry, and the next run mends the
-// rest.
+// runTable runs the script in each state, on an embedded server and on a real one. On the embedded one each command
+// inside may fail as well: afterwards nothing is left without an expiry, and the next run mends the rest.
 func runTable(t *testing.T, script *conn.Script, keys []string, rows []row) {
 	t.Helper()
 	mini := redistest.Mini(t)

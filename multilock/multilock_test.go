@@ -303,8 +303,7 @@ func TestMultiLock_Masks(t *testing.T) {
 	})
 }
 
-// A lock that runs out while the MultiLock waits for another lock is taken again, but only after a
-// pause.
+// A lock that runs out while the MultiLock waits for another lock is taken again, but only after a pause.
 func TestMultiLock_LosesOneWhileItWaits(t *testing.T) {
 	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
 		c, other := w.Process().Clients[0], w.Process().Clients[0]
@@ -430,15 +429,6 @@ func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
 		}
 		redises.Release(t, l)
 	})
-}
-
-// A program may defer Release before it looks at the error of Lock.
-func TestADeferredReleaseAfterAFailedLock(t *testing.T) {
-	want := (*holdfast.Lease)(nil).Release(t.Context()).Error()
-	l, err := holdfast.NewMultiLock().Lock(t.Context())
-	if err == nil || l.Release(t.Context()).Error() != want || l.Err() == nil || !l.Deadline().IsZero() {
-		t.Errorf("%v, %v", err, l.Release(t.Context()))
-	}
 }
 
 func TestShutdownServesWorkUnderSeveralLocks(t *testing.T) {

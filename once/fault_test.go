@@ -94,8 +94,7 @@ func TestValue_LostByItself(t *testing.T) {
 	})
 }
 
-// The process dies after its result was written, and before it hears of that: nobody does the work
-// again.
+// The process dies after its result was written, and before it hears of that: nobody does the work again.
 func TestValue_DiesAfterTheResult(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		j := &job{lasts: time.Second}
@@ -129,8 +128,7 @@ func TestValue_ResultWrittenInTheBackground(t *testing.T) {
 	})
 }
 
-// A request that asked for the work, and comes after the result was written and forgotten, leaves
-// nothing behind.
+// A request that asked for the work, and comes after the result was written and forgotten, leaves nothing behind.
 func TestValue_LateAsk(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
 		late := make(chan struct{})

@@ -1,6 +1,5 @@
-// These tests run each script on its own, and check what it answers and what it leaves. The record
-// may be absent, another's, mine, done, failed, or foreign. The script may run twice, late or without
-// memory, or may fail midway.
+// These tests run each script on its own, and check what it answers and what it leaves. The record may be absent,
+// another's, mine, done, failed, or foreign. The script may run twice, late or without memory, or may fail midway.
 
 package once
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -60,56 +59,6 @@ func TestTick_ClocksThatDiffer(t *testing.T) {
 		}
 		if !maps.Equal(wins, want) {
 			t.Errorf("won: %v", wins)
-		}
-	})
-}
-
-// Replicas that come at once, and lose a part of their requests and replies: one wins each tick, and
-// ticks of other names and times are others.
-func TestTick_Together(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
-		var mu sync.Mutex
-		wins := make(map[string]int)
-		var all sync.WaitGroup
-		lost, replicas := 0, 0
-		for _, p := range append(w.Processes, w.Process()) {
-			random := rand.New(rand.NewPCG(uint64(replicas), 1))
-			replicas++
-			p.Each(func(world.Sending) redistest.Fault {
-				mu.Lock()
-				defer mu.Unlock()
-				if random.IntN(20) > 0 {
-					return redistest.Pass
-				}
-				lost++
-				return anyFault(random)
-			})
-			for range 10 {
-				for _, name := range []string{"a", "b", "a:b"} {
-					for _, at := range []time.Time{w.Start, w.Start.Add(1), w.Start.Add(time.Second)} {
-						all.Go(func() {
-							ok, err := p.Tick(t.Context(), name, at, 5*time.Minute)
-							if err != nil {
-								t.Error(err)
-							}
-							mu.Lock()
-							defer mu.Unlock()
-							if ok {
-								wins[fmt.Sprint(name, at.UnixNano())]++
-							}
-						})
-					}
-				}
-			}
-		}
-		all.Wait()
-		if len(wins) != 9 || lost == 0 {
-			t.Errorf("%d ticks were won, want 9; %d faults", len(wins), lost)
-		}
-		for tick, n := range wins {
-			if n != 1 {
-				t.Errorf("%s was won %d times", tick, n)
-			}
 		}
 	})
 }

@@ -5,9 +5,6 @@ package once_test
 import (
 	"context"
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,8 +24,7 @@ const (
 	channel = "holdfast_once_channel:{charge:order 7}"
 )
 
-// play is world.Play with two processes. At the end every record goes, so that whatever else is left
-// shows.
+// play is world.Play with two processes. At the end every record goes, so that whatever else is left shows.
 func play(t *testing.T, scene func(t *testing.T, w *world.World, p, q *world.Process)) {
 	t.Helper()
 	world.Play(t, func(t *testing.T, w *world.World) {
@@ -51,11 +47,6 @@ func play(t *testing.T, scene func(t *testing.T, w *world.World, p, q *world.Pro
 var faults = map[string]redistest.Fault{
 	"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
 	"sent twice": redistest.Duplicate, "silence": redistest.Silence, "late": redistest.Delay(900 * time.Millisecond),
-}
-
-// anyFault draws one of them.
-func anyFault(random *rand.Rand) redistest.Fault {
-	return faults[slices.Sorted(maps.Keys(faults))[random.IntN(len(faults))]]
 }
 
 // job is work that counts its runs.

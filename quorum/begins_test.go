@@ -43,10 +43,9 @@ func (p *process) delay(server int, rules ...delayed) {
 	})
 }
 
-// A and B find a new quorum at the same time. A begins it, and has the lock on servers 0 and 1,
-// which B has missed. Server 1 restarts without its data, and only then what B sent it arrives:
-// either the mark with which B begins the quorum too, or B's first question. B must not have the
-// lock on servers 1 and 2 while A has it.
+// A and B find a new quorum at the same time. A begins it, and has the lock on servers 0 and 1, which B has missed.
+// Server 1 restarts without its data, and only then what B sent it arrives: either the mark with which B begins the
+// quorum too, or B's first question. B must not have the lock on servers 1 and 2 while A has it.
 func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 	const late = 300 * time.Millisecond
 	for what, rules := range map[string][3][]delayed{
@@ -110,9 +109,8 @@ func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 	}
 }
 
-// Two processes begin a quorum, one of whose servers is slower than the others, to both or to the one
-// that marks it. None of them takes a server that has answered, or that the other is about to mark, for
-// one that has lost its data.
+// Two processes begin a quorum, one of whose servers is slower than the others, to both or to the one that marks it.
+// None of them takes a server that has answered, or that the other is about to mark, for one that has lost its data.
 func TestQuorum_BeginsTogetherWithASlowServer(t *testing.T) {
 	for _, late := range []delayed{{name, "", 50 * time.Millisecond}, {markerKey, "new", 100 * time.Millisecond}} {
 		play(t, 3, func(t *testing.T, w *stage) {
@@ -194,9 +192,8 @@ func (w *stage) markers() []string {
 	return kinds
 }
 
-// Servers that were found empty long ago, by a process that then died, do not count by that, as they
-// would if they had been marked as lost. Otherwise a quorum could begin beside a lock that they have
-// granted.
+// Servers that were found empty long ago, by a process that then died, do not count by that, as they would if they had
+// been marked as lost. Otherwise a quorum could begin beside a lock that they have granted.
 func TestQuorum_EmptyServersDoNotCountByThemselves(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *stage) {
 		p := w.process()

@@ -76,8 +76,7 @@ func TestQuorum_Do(t *testing.T) {
 	})
 }
 
-// A quorum is granted exactly when a majority is up. Otherwise the servers that granted are free
-// again.
+// A quorum is granted exactly when a majority is up. Otherwise the servers that granted are free again.
 func TestQuorum_Masks(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *stage) {
 		w.began()
@@ -355,23 +354,6 @@ func TestQuorum_SaysOnceWhatWasNotReleased(t *testing.T) {
 	})
 }
 
-func TestABareContextCarriesNoLeaseOfAQuorum(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *stage) {
-		p := w.process()
-		q := p.quorum()
-		l := w.lock(q)
-		bare := lease.Bare(l.Context(t.Context()))
-		if _, ok := q.LeaseFrom(bare); ok {
-			t.Error("Bare carries the quorum's lease")
-		}
-		if in, err := q.TryLock(bare); err == nil {
-			t.Error("TryLock with Bare re-entered the quorum")
-			redises.Release(t, in)
-		}
-		redises.Release(t, l)
-	})
-}
-
 // A try that its context ends in the middle says so, with the context's cause.
 func TestATryOfAQuorumThatItsContextEndsSaysSo(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *stage) {
@@ -406,15 +388,6 @@ func TestAQuorumIsNotReenteredWithAContextThatHasEnded(t *testing.T) {
 		_, err = p.quorum().Lock(ctx)
 		world.WantErr(t, err, holdfast.ErrReleased)
 	})
-}
-
-// A program may defer Release before it looks at the error of Lock.
-func TestADeferredReleaseAfterAFailedLock(t *testing.T) {
-	want := (*holdfast.Lease)(nil).Release(t.Context()).Error()
-	l, err := holdfast.NewQuorum("q", nil).Lock(t.Context())
-	if err == nil || l.Release(t.Context()).Error() != want || l.Err() == nil || !l.Deadline().IsZero() {
-		t.Errorf("%v, %v", err, l.Release(t.Context()))
-	}
 }
 
 // Two of five servers are killed, and the quorum is granted by the others. Then those two are back, and a

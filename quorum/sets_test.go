@@ -268,9 +268,8 @@ func TestQuorum_TokenAheadOfTheClocks(t *testing.T) {
 	})
 }
 
-// A writer that only one server granted leaves a token there. A reader that has seen this token
-// shows it to the resource. So the next reader, which other servers grant, must not have an older
-// token.
+// A writer that only one server granted leaves a token there. A reader that has seen this token shows it to the
+// resource. So the next reader, which other servers grant, must not have an older token.
 func TestQuorum_TokensOfReadersDoNotGoBack(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *stage) {
 		p := w.began()

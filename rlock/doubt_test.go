@@ -60,9 +60,8 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 			t.Fatal("not both wait")
 		}
 
-		// The release takes a place for the process and hands the lock to the process. The answer
-		// of the release is lost. From then on Redis refuses all requests of the process, and only
-		// its subscription works.
+		// The release takes a place for the process and hands the lock to the process. The answer of the release is
+		// lost. From then on Redis refuses all requests of the process, and only its subscription works.
 		var refused atomic.Bool
 		refused.Store(true)
 		p.Each(func(s world.Sending) redistest.Fault {
@@ -101,9 +100,8 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 	})
 }
 
-// An acquisition that is granted the lock too late gives up its grant. It does not give up the
-// place that the same request took for the next waiter of its process: that waiter may already hold
-// the lock in this place.
+// An acquisition that is granted the lock too late gives up its grant. It does not give up the place that the same
+// request took for the next waiter of its process: that waiter may already hold the lock in this place.
 func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()

@@ -84,9 +84,8 @@ func TestEachRequestOfAHoldMeetsEachFault(t *testing.T) {
 	}
 }
 
-// wholeLife locks, extends, nests, detaches, attaches and releases, and q has the lock next, for which it
-// waits if awaited is set. If twice is set, the network delivers the last release twice, and the second
-// answer is heard.
+// wholeLife locks, extends, nests, detaches, attaches and releases, and q has the lock next, for which it waits if
+// awaited is set. If twice is set, the network delivers the last release twice, and the second answer is heard.
 func wholeLife(w *world.World, q *world.Process, m *rlock.Mutex, awaited, twice bool) {
 	t := w.T
 	look := func(what string, l *holdfast.Lease, count int) {

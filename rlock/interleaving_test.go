@@ -33,8 +33,7 @@ func TestInterleaving_StaleLeaseContext(t *testing.T) {
 			p, q := w.Process(), w.Process()
 			m := p.Mutex(world.Name, tc.option)
 			l := w.Lock(t.Context(), m)
-			// The end of the lease does not cancel this context. It stands for a context that
-			// was kept in a struct.
+			// The end of the lease does not cancel this context. It stands for a context that was kept in a struct.
 			stale := context.WithoutCancel(l.Context(t.Context()))
 			tc.end(w, l)
 			next := w.Lock(t.Context(), q.MyLock) // another process holds the lock now
@@ -303,9 +302,8 @@ func TestInterleaving_StepOfTheServersClock(t *testing.T) {
 	}
 }
 
-// The outer lease is released while a nested lock through it is on its way, and a second one waits for
-// its turn behind it. The first is granted, and the hold goes on, or it is cancelled, and nothing is
-// left. The second fails.
+// The outer lease is released while a nested lock through it is on its way, and a second one waits for its turn behind
+// it. The first is granted, and the hold goes on, or it is cancelled, and nothing is left. The second fails.
 func TestInterleaving_ReleaseWhileNestedLocksAreOnTheirWay(t *testing.T) {
 	for _, tc := range []struct {
 		what             string
@@ -358,8 +356,7 @@ func TestInterleaving_ReleaseWhileNestedLocksAreOnTheirWay(t *testing.T) {
 	}
 }
 
-// Many goroutines lock and release one hold, nested and over a slow network, and the count in Redis
-// stays right.
+// Many goroutines lock and release one hold, nested and over a slow network, and the count in Redis stays right.
 func TestInterleaving_ConcurrentNestedLocksAndReleases(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
@@ -391,8 +388,7 @@ func TestInterleaving_ConcurrentNestedLocksAndReleases(t *testing.T) {
 	})
 }
 
-// A grant whose answer comes after the lease has run out is no grant: another process may hold the
-// lock by then.
+// A grant whose answer comes after the lease has run out is no grant: another process may hold the lock by then.
 func TestInterleaving_GrantAnsweredAfterItsLease(t *testing.T) {
 	for kind, option := range map[string]holdfast.LeaseOption{
 		"fixed": holdfast.Fixed(500 * time.Millisecond), "renewed": holdfast.Renewed(500 * time.Millisecond),

@@ -310,8 +310,7 @@ func TestTheKeyStaysAfterMaxHold(t *testing.T) {
 	})
 }
 
-// A late request takes the lock again for a lease whose time is over. The client gives that hold
-// up.
+// A late request takes the lock again for a lease whose time is over. The client gives that hold up.
 func TestALateRequestForALeaseThatHasEndedLeavesNothing(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
@@ -331,8 +330,7 @@ func TestALateRequestForALeaseThatHasEndedLeavesNothing(t *testing.T) {
 	})
 }
 
-// A lease that is granted after its MaxHold is over is given back, and the error says
-// why.
+// A lease that is granted after its MaxHold is over is given back, and the error says why.
 func TestMaxHoldThatIsOverBeforeTheAnswer(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()

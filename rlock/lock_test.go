@@ -112,8 +112,7 @@ func TestNameMapper(t *testing.T) {
 	})
 }
 
-// Tokens grow from grant to grant, whichever process gets the grant, and even after Redis has lost
-// all its data.
+// Tokens grow from grant to grant, whichever process gets the grant, and even after Redis has lost all its data.
 func TestTokens(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
@@ -170,8 +169,7 @@ func TestTokensGrowAfterAClockThatWasAhead(t *testing.T) {
 				w.Release(l)
 				p.Close() // with nothing to do, it would keep its connections for a month
 			}
-			// Redis keeps the token while it is ahead, and then for its usual life, but no
-			// longer.
+			// Redis keeps the token while it is ahead, and then for its usual life, but no longer.
 			if ttl := w.PTTL(world.TokenKey); ttl > 8*day {
 				t.Errorf("it is kept for %v", ttl)
 			}
@@ -210,8 +208,7 @@ func TestInput_OutOfMemory(t *testing.T) {
 	}
 }
 
-// needsReplica starts a process that requires one replica, and returns the number of replicas that
-// acknowledge.
+// needsReplica starts a process that requires one replica, and returns the number of replicas that acknowledge.
 func needsReplica(w *world.World, options ...holdfast.Option) (*world.Process, *atomic.Int64) {
 	acknowledge := new(atomic.Int64)
 	acknowledge.Store(1)

@@ -1,5 +1,4 @@
-// This file is about what a lock can be asked, and what an owner that does not hold the lock may
-// not do.
+// This file is about what a lock can be asked, and what an owner that does not hold the lock may not do.
 
 package rlock_test
 
@@ -135,8 +134,7 @@ func TestForceRelease(t *testing.T) {
 	}
 }
 
-// ForceRelease ends the holder's lease and lets in a waiter of the same Client. That waiter keeps
-// its lock.
+// ForceRelease ends the holder's lease and lets in a waiter of the same Client. That waiter keeps its lock.
 func TestForceReleaseSparesTheNextHolder(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()

@@ -174,8 +174,7 @@ func TestCloseWithALockUnderWay(t *testing.T) {
 	}
 }
 
-// Locks that are granted while the Client closes end with ErrClosed, at the
-// latest when it has closed.
+// Locks that are granted while the Client closes end with ErrClosed, at the latest when it has closed.
 func TestCloseWhileLocking(t *testing.T) {
 	for range redistest.Count(t, 100) {
 		world.Play(t, func(t *testing.T, w *world.World) {
@@ -205,8 +204,7 @@ func TestCloseWhileLocking(t *testing.T) {
 func TestRelease_RenewalAnsweredAfterTheLoss(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		// With this length, a renewal begins so late that its answer comes after the end of the
-		// lease.
+		// With this length, a renewal begins so late that its answer comes after the end of the lease.
 		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(29970*time.Millisecond)))
 		end := time.Until(l.Deadline()) + w.Now()
 		answered := make(chan struct{})

@@ -79,8 +79,7 @@ func TestSeat_AskedInBeforeTheReleaseIsAnswered(t *testing.T) {
 	})
 }
 
-// Redis is out of reach until the release is given up. The process does not give up that place in
-// this case either.
+// Redis is out of reach until the release is given up. The process does not give up that place in this case either.
 func TestSeat_AskedInDuringAnOutage(t *testing.T) {
 	for range 20 {
 		world.Play(t, func(t *testing.T, w *world.World) {
@@ -299,8 +298,7 @@ func TestHanded_ByTheMessageAlone(t *testing.T) {
 	})
 }
 
-// A holder that hears nothing more from Redis is told in time, although its lease was meant to be
-// longer.
+// A holder that hears nothing more from Redis is told in time, although its lease was meant to be longer.
 func TestHanded_ToldBeforeItEnds(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
@@ -380,8 +378,7 @@ func TestHanded_MessageFromBefore(t *testing.T) {
 	}
 }
 
-// A message that hands the lock to another waiter, or that makes no sense, is a reason to ask
-// Redis, and no more.
+// A message that hands the lock to another waiter, or that makes no sense, is a reason to ask Redis, and no more.
 func TestHanded_MessagesForOthers(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()

@@ -98,8 +98,7 @@ func TestBadStripes(t *testing.T) {
 	})
 }
 
-// When Redis has lost the number of stripes, a process that goes on locking writes the number down
-// again.
+// When Redis has lost the number of stripes, a process that goes on locking writes the number down again.
 func TestALostNumberOfStripesIsRestored(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		stock := client.Striped("stock", 8)

@@ -55,8 +55,7 @@ func overwrite(w *world.World, key string) {
 	}
 }
 
-// wantPrecious fails the test unless the application's string is still at the key. It then deletes
-// the string.
+// wantPrecious fails the test unless the application's string is still at the key. It then deletes the string.
 func wantPrecious(w *world.World, key string) {
 	w.T.Helper()
 	if got := w.RDB.Get(w.T.Context(), key).Val(); got != "precious" {

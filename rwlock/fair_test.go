@@ -277,8 +277,7 @@ func TestTheOrderAfterTheClockWasSetBack(t *testing.T) {
 	})
 }
 
-// A waiter whose mark is by the old clock does not fall behind newcomers whose marks are by the new
-// clock.
+// A waiter whose mark is by the old clock does not fall behind newcomers whose marks are by the new clock.
 func TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace(t *testing.T) {
 	play(t, func(w *rwWorld) {
 		first := w.got(w.process().RLock(w.Context()))

@@ -139,8 +139,7 @@ func TestAReaderNestsInASlotOnTheMove(t *testing.T) {
 	}
 }
 
-// One script with five keys grants the writer. All five keys have moved to the other server before
-// the read lease has.
+// One script with five keys grants the writer. All five keys have moved to the other server before the read lease has.
 func TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2, 0)
@@ -265,8 +264,7 @@ func (g *moves) note(format string, args ...any) {
 	g.story = append(g.story, fmt.Sprintf(format, args...))
 }
 
-// briefly is how long a call may take. In a slot that moves, a call may have to wait for the end of
-// the move.
+// briefly is how long a call may take. In a slot that moves, a call may have to wait for the end of the move.
 const briefly = 40 * time.Millisecond
 
 func (g *moves) read() {

@@ -303,8 +303,7 @@ func TestAMarkThatStandsDecides(t *testing.T) {
 	})
 }
 
-// A release tells the waiters as its last and least important step. If this step fails, the lock is
-// free all the same.
+// A release tells the waiters as its last and least important step. If this step fails, the lock is free all the same.
 func TestAReleaseThatCannotTellReleases(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for s, state := range map[*script]commands{&releaseRun: myWrite, &rreleaseRun: myRead} {

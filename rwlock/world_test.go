@@ -135,12 +135,7 @@ func (w *rwWorld) beginWith(ctx context.Context, f func(context.Context) (*lease
 // that renews its lease could keep the call waiting.
 func (w *rwWorld) result(c *world.Attempt) *lease.Lease {
 	w.Helper()
-	select {
-	case <-c.Done:
-	case <-time.After(time.Hour):
-		w.Fatalf("at %v: waits still", w.Now())
-	}
-	return w.got(c.Lease, c.Err)
+	return w.got(c.Result())
 }
 
 // wantPending fails the test unless all the calls wait, or, if want is false, none of them waits.

@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// Figure logs a measured value. If the test has failed, Figure logs nothing, so
-// that nobody quotes a failed test.
+// Figure logs a measured value. If the test has failed, Figure logs nothing, so that nobody quotes a failed test.
 func Figure(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if t.Failed() {
@@ -26,9 +25,8 @@ func Figure(t testing.TB, format string, args ...any) {
 	t.Logf("figure: "+format, args...)
 }
 
-// LeaveNothing registers a check that runs when t ends, after everything that t opens later has
-// closed. The check fails unless rdb's servers have no keys left but tokens, which are meant to
-// stay.
+// LeaveNothing registers a check that runs when t ends, after everything that t opens later has closed. The check fails
+// unless rdb's servers have no keys left but tokens, which are meant to stay.
 func LeaveNothing(t testing.TB, rdb redis.UniversalClient, allowed ...string) {
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -140,8 +140,7 @@ func maxHold(w *stage) {
 	w.soonFree(w.rival(b))
 }
 
-// atLeast shows that a lock that is to stay is free at its time, and no sooner. Kinds that cannot do
-// that say so.
+// atLeast shows that a lock that is to stay is free at its time, and no sooner. Kinds that cannot do that say so.
 func atLeast(w *stage) {
 	const stay = 3 * time.Second
 	a, b := w.process(), w.process()

@@ -1,10 +1,9 @@
-// Package lockertest is one suite of tests that every lock must pass, whatever its kind and
-// whatever Redis is behind it. The suite runs on each kind of lock over each topology. Only
-// _test.go files import it.
+// Package lockertest is one suite of tests that every lock must pass, whatever its kind and whatever Redis is behind
+// it. The suite runs on each kind of lock over each topology. Only _test.go files import it.
 //
-// A case uses only lease.Locker, a few processes and the clock. The tests of a kind's own package
-// check what that kind promises beyond that. On real servers a case judges outcomes alone, and no
-// lease that must last is shorter than 10 s; in virtual time it also judges when they come.
+// A case uses only lease.Locker, a few processes and the clock. The tests of a kind's own package check what that kind
+// promises beyond that. On real servers a case judges outcomes alone, and no lease that must last is shorter than 10 s;
+// in virtual time it also judges when they come.
 package lockertest
 
 import (

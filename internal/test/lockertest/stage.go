@@ -249,8 +249,7 @@ func (w *stage) waits(a *attempt, d time.Duration) {
 	}
 }
 
-// nothingLeft fails the test unless every key of the name is soon gone, except the keys that are to
-// stay.
+// nothingLeft fails the test unless every key of the name is soon gone, except the keys that are to stay.
 func (w *stage) nothingLeft() {
 	w.Helper()
 	if w.Failed() {

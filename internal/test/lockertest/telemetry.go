@@ -135,8 +135,7 @@ func (w *stage) everyOutcome(of told) {
 	w.release(of.rival()) // this clears away the lease that ran out
 }
 
-// wantSpans fails the test unless those are the spans of the kind, and those of its members are children
-// of them.
+// wantSpans fails the test unless those are the spans of the kind, and those of its members are children of them.
 func (w *stage) wantSpans(spans []sdktrace.ReadOnlySpan, want []string) {
 	w.Helper()
 	var got []string

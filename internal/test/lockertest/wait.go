@@ -60,8 +60,7 @@ func waitsEnd(w *stage) {
 	w.soonFree(w.rival(a))
 }
 
-// shutdown shows that a Client that shuts down ends what waits, and keeps what is held until it is
-// released.
+// shutdown shows that a Client that shuts down ends what waits, and keeps what is held until it is released.
 func shutdown(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Renewed(length)))
@@ -89,8 +88,7 @@ func shutdown(w *stage) {
 	w.free(w.rival(b))
 }
 
-// closing shows that Close ends waits and leases, and that Redis keeps the hold until its lease is
-// over.
+// closing shows that Close ends waits and leases, and that Redis keeps the hold until its lease is over.
 func closing(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Renewed(length)))

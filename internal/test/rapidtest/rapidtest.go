@@ -12,11 +12,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// Check is rapid.Check in a bubble. It plays as many sequences as [redistest.Sequences] says. rapid
-// itself lets no more than a day pass in one go, and in a bubble a day is short.
+// Check is [CheckOneIn], with one in ten.
 func Check(t *testing.T, sequence func(*rapid.T)) {
 	t.Helper()
-	redistest.Sequences(t)
+	CheckOneIn(t, 10, sequence)
+}
+
+// CheckOneIn is rapid.Check in a bubble. It plays as many sequences as [redistest.SequencesOneIn] says. rapid
+// itself lets no more than a day pass in one go, and in a bubble a day is short.
+func CheckOneIn(t *testing.T, n int, sequence func(*rapid.T)) {
+	t.Helper()
+	redistest.SequencesOneIn(t, n)
 	const checks = "rapid.checks"
 	want, err := strconv.Atoi(flag.Lookup(checks).Value.String())
 	if err != nil {

@@ -32,8 +32,7 @@ func WantLive(t *testing.T, h Handle, ctx context.Context) {
 	}
 }
 
-// WantEnded fails the test unless every method of the lease says that the lease ended for this
-// cause.
+// WantEnded fails the test unless every method of the lease says that the lease ended for this cause.
 func WantEnded(t *testing.T, h Handle, ctx context.Context, cause error) {
 	t.Helper()
 	select {

@@ -29,9 +29,15 @@ func CountOfWork(t testing.TB, full int) int {
 	return part(full, 10)
 }
 
-// Sequences makes rapid.Check play 1 000 sequences in t when HOLDFAST_LONG=1, otherwise a tenth
-// of them, and a twentieth under the race detector. If -rapid.checks is given, it wins.
+// Sequences is [SequencesOneIn], with one in ten.
 func Sequences(t testing.TB) {
+	t.Helper()
+	SequencesOneIn(t, 10)
+}
+
+// SequencesOneIn makes rapid.Check play 1 000 sequences in t when HOLDFAST_LONG=1, otherwise one in n of them, and
+// half as many under the race detector. If -rapid.checks is given, it wins.
+func SequencesOneIn(t testing.TB, n int) {
 	t.Helper()
 	const checks = "rapid.checks"
 	f := flag.Lookup(checks)
@@ -42,11 +48,10 @@ func Sequences(t testing.TB) {
 	if f.Value.String() != f.DefValue {
 		return
 	}
-	n := part(1000, 10)
 	if RaceDetector {
-		n = part(1000, 20)
+		n *= 2
 	}
-	if err := flag.Set(checks, strconv.Itoa(n)); err != nil {
+	if err := flag.Set(checks, strconv.Itoa(part(1000, n))); err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
 	t.Cleanup(func() { _ = flag.Set(checks, f.DefValue) })

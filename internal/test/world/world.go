@@ -30,8 +30,7 @@ const (
 	ShardTokens = "holdfast_shards_token:" // of shards
 )
 
-// World is one Redis in a synctest bubble. Its server knows all scripts, so that
-// every call is one EVALSHA.
+// World is one Redis in a synctest bubble. Its server knows all scripts, so that every call is one EVALSHA.
 type World struct {
 	T       *testing.T
 	Mini    *redistest.MiniServer
@@ -110,8 +109,7 @@ func (w *World) Step(d time.Duration) (stop func()) {
 // Now returns how long ago the world began.
 func (w *World) Now() time.Duration { return time.Since(w.Start) }
 
-// PTTL returns a key's time to live. -2 ns means that there is no key, -1 ns that the key never
-// expires.
+// PTTL returns a key's time to live. -2 ns means that there is no key, -1 ns that the key never expires.
 func (w *World) PTTL(key string) time.Duration {
 	w.T.Helper()
 	d, err := w.RDB.PTTL(w.T.Context(), key).Result()

@@ -136,9 +136,7 @@ func TestCheckWarnsOfAServerNearItsLimitOfConnections(t *testing.T) {
 				if found == "" != (tc.want == "") || !strings.HasPrefix(found, tc.want) {
 					t.Errorf("found %q, want %q", found, tc.want)
 				}
-				if got := proxy.Count("INFO"); got != 1 {
-					t.Errorf("Check asked %d times, want once", got)
-				}
+				world.Equal(t, proxy.Count("INFO"), 1, "Check asked %d times, want once")
 			})
 		})
 	}

@@ -72,9 +72,7 @@ func TestDo_Panic(t *testing.T) {
 		var seen []string
 		func() {
 			defer func() {
-				if r := recover(); r != "work panics" {
-					t.Errorf("recovered %v", r)
-				}
+				world.Equal(t, recover(), "work panics", "recovered %v")
 			}()
 			_ = holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { panic("work panics") },
 				holdfast.OnAcquire(func(context.Context, holdfast.Handle) { seen = append(seen, "acquired") }),
@@ -223,17 +221,13 @@ func TestWaitAtMost(t *testing.T) {
 		started := w.Now()
 		err := holdfast.Do(t.Context(), q.MyLock, never, holdfast.WaitAtMost(3*time.Second))
 		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
-		if waited := w.Now() - started; waited != 3*time.Second {
-			t.Errorf("waited %v", waited)
-		}
+		world.Equal(t, w.Now()-started, 3*time.Second, "waited %v")
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		started = w.Now()
 		err = holdfast.Do(short, q.MyLock, never, holdfast.WaitAtMost(time.Hour))
 		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
-		if waited := w.Now() - started; waited != time.Second {
-			t.Errorf("waited %v under a context that ends after 1s", waited)
-		}
+		world.Equal(t, w.Now()-started, time.Second, "waited %v under a context that ends after 1s")
 		time.AfterFunc(time.Second, func() { w.Release(l) })
 		value, err := holdfast.DoValue(t.Context(), q.MyLock, func(ctx context.Context) (int, error) {
 			if _, bounded := ctx.Deadline(); bounded {
@@ -336,9 +330,7 @@ func TestLeaseFrom_EachKind(t *testing.T) {
 			if err != nil || acquired != holdfast.Handle(mine) || left != holdfast.Handle(mine) {
 				t.Errorf("%v: hooks %v and %v, work %v", err, acquired, left, mine)
 			}
-			if mine.HoldCount() != 0 {
-				t.Errorf("%d leases after the release", mine.HoldCount())
-			}
+			world.Equal(t, mine.HoldCount(), 0, "%d leases after the release")
 			if _, found := holdfast.LeaseFrom(t.Context(), locker(p.Client)); found {
 				t.Error("found in a context without a lease")
 			}

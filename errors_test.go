@@ -386,9 +386,7 @@ func TestForeign_EachKindNamesWhatStandsThere(t *testing.T) {
 				if text := err.Error(); !strings.HasSuffix(text, tc.says) || strings.Count(text, world.Name) != 1 {
 					t.Errorf("%s, want the name once, and ...%s", text, tc.says)
 				}
-				if n := p.Runs(world.TypeRun); n != 1 {
-					t.Errorf("asked for the type %d times", n)
-				}
+				world.Equal(t, p.Runs(world.TypeRun), 1, "asked for the type %d times")
 				if after := w.Mini.Snapshot(); after != before {
 					t.Errorf("before\n%s\nafter\n%s", before, after)
 				}
@@ -405,9 +403,7 @@ func TestForeign_OtherOutcomesCostNothing(t *testing.T) {
 		l := w.Lock(t.Context(), p.MyLock)
 		world.WantErr(t, errOf(q.MyLock.TryLock(t.Context())), holdfast.ErrBusy)
 		w.Release(l)
-		if n := p.Runs(world.TypeRun) + q.Runs(world.TypeRun); n != 0 {
-			t.Errorf("asked for the type %d times", n)
-		}
+		world.Equal(t, p.Runs(world.TypeRun)+q.Runs(world.TypeRun), 0, "asked for the type %d times")
 	})
 }
 
@@ -507,9 +503,7 @@ func TestInput_Leases(t *testing.T) {
 		for _, d := range []time.Duration{0, -time.Second, lease.MinLease - 1} {
 			world.WantErr(t, l.Extend(t.Context(), d), holdfast.ErrBadArgument)
 		}
-		if n := p.Runs("") - before; n != 0 {
-			t.Errorf("%d requests", n)
-		}
+		world.Equal(t, p.Runs("")-before, 0, "%d requests")
 		w.WantTTL(30 * time.Second)
 		w.Release(l)
 
@@ -525,9 +519,7 @@ func TestInput_Names(t *testing.T) {
 		for _, bad := range []string{"", "redisson_lock_token:{a}", "holdfast_x", "redisson_lock_queue:{a}"} {
 			wantEverywhere(t, p.Mutex(bad), holdfast.ErrBadArgument)
 		}
-		if n := p.Runs(""); n != 0 {
-			t.Errorf("%d requests", n)
-		}
+		world.Equal(t, p.Runs(""), 0, "%d requests")
 		for _, good := range []string{" ", "a", "a b\r\n", "\x00\xff", "{", "}", "{}", "a}b", "{a}b", "grüße", fmt.Sprintf("%0600d", 7)} {
 			l, err := p.Mutex(good).TryLock(t.Context())
 			if err != nil {
@@ -562,9 +554,7 @@ func TestNamesThatCannotBeShared(t *testing.T) {
 				}
 			}
 		}
-		if n := p.Runs(""); n != 0 {
-			t.Errorf("%d requests", n)
-		}
+		world.Equal(t, p.Runs(""), 0, "%d requests")
 		l := w.Lock(t.Context(), p.Mutex("a}b"))
 		info, err := p.Inspect(t.Context(), "a}b")
 		if err != nil || len(info.Holders) != 1 || info.Holders[0].Owner != l.Owner() {

@@ -53,9 +53,7 @@ func inspected(t *testing.T, c *holdfast.Client, name string) holdfast.Inspectio
 	t.Helper()
 	i, err := c.Inspect(t.Context(), name)
 	must(t, err)
-	if i.Name != name {
-		t.Errorf("it is about %q, want %q", i.Name, name)
-	}
+	world.Equal(t, i.Name, name, "it is about %q, want %q", name)
 	return i
 }
 
@@ -84,9 +82,7 @@ func TestInspectMutex(t *testing.T) {
 			t.Errorf("held for %v since %v, want 5s", age, i.HeldSince)
 		}
 		world.Within(t, "remaining", i.Remaining, 20*time.Second, 30*time.Second)
-		if i.Waiters != 0 {
-			t.Errorf("%d waiters", i.Waiters)
-		}
+		world.Equal(t, i.Waiters, 0, "%d waiters")
 
 		inner := w.Lock(l.Context(t.Context()), p.MyLock)
 		i = inspected(t, other.Client, world.Name)
@@ -408,9 +404,7 @@ func TestInspectMapsNames(t *testing.T) {
 		must(t, errOf(c.Mutex("x").Lock(t.Context())))
 		wantKind(t, inspected(t, c, "x"), holdfast.KindMutex, 1)
 		for i := range c.InspectAll(t.Context(), "app:*") {
-			if i.Name != "app:x" {
-				t.Errorf("found %q, want it as it stands in Redis", i.Name)
-			}
+			world.Equal(t, i.Name, "app:x", "found %q, want it as it stands in Redis")
 		}
 	})
 }
@@ -470,9 +464,7 @@ func TestInspectManyPermits(t *testing.T) {
 	for _, h := range i.Holders {
 		told[h.Permit] = true
 	}
-	if len(told) != taken {
-		t.Errorf("%d different permits, want %d", len(told), taken)
-	}
+	world.Equal(t, len(told), taken, "%d different permits, want %d", taken)
 }
 
 // background runs f until the test ends, which waits for it.
@@ -800,9 +792,7 @@ func inspectThousands(t *testing.T, rdb, admin redis.UniversalClient) {
 			t.Error(err)
 		}
 	}
-	if n != 10 {
-		t.Errorf("%d names match the pattern, want 10", n)
-	}
+	world.Equal(t, n, 10, "%d names match the pattern, want 10")
 	for range c.InspectAll(ctx, "") {
 		break // nothing goes on after the break
 	}
@@ -816,9 +806,7 @@ func inspectThousands(t *testing.T, rdb, admin redis.UniversalClient) {
 			t.Errorf("after its context's end: %v", err)
 		}
 	}
-	if n != 2 {
-		t.Errorf("%d steps, want one and the error", n)
-	}
+	world.Equal(t, n, 2, "%d steps, want one and the error")
 	must(t, mine.Release(ctx))
 }
 
@@ -938,9 +926,7 @@ func TestMonitorReportsOncePerPeriod(t *testing.T) {
 				n += more
 			}
 		})
-		if n != 4 {
-			t.Errorf("holdfast.lock.long_held is %d, want 4", n)
-		}
+		world.Equal(t, n, 4, "holdfast.lock.long_held is %d, want 4")
 	})
 }
 
@@ -1544,28 +1530,18 @@ func TestANoteEndsWithItsLease(t *testing.T) {
 		inner, err := c.Mutex("x").Lock(l.Context(t.Context()))
 		must(t, err)
 		inner.Note("inner")
-		if got := note(); got != "inner" {
-			t.Errorf("%q", got)
-		}
+		world.Equal(t, note(), "inner", "%q")
 		clienttest.GiveBack(t, inner)
-		if got := note(); got != "" {
-			t.Errorf("after the nested lease: %q", got)
-		}
+		world.Equal(t, note(), "", "after the nested lease: %q")
 		l.Note("outer")
 		l.Note(strings.Repeat("x", 1000))
-		if got := note(); got != strings.Repeat("x", 256) {
-			t.Errorf("%q", got)
-		}
+		world.Equal(t, note(), strings.Repeat("x", 256), "%q")
 		l.Note("")
-		if got := note(); got != "" {
-			t.Errorf("taken back: %q", got)
-		}
+		world.Equal(t, note(), "", "taken back: %q")
 		clienttest.GiveBack(t, l)
 		l.Note("too late")
 		second := clienttest.Grab(t, c.Mutex("x"))
-		if got := note(); got != "" {
-			t.Errorf("the next lease: %q", got)
-		}
+		world.Equal(t, note(), "", "the next lease: %q")
 		clienttest.GiveBack(t, second)
 		(*holdfast.Lease)(nil).Note("nobody's")
 		lease.Note(t.Context(), "nobody's")
@@ -1579,8 +1555,6 @@ func TestClientID(t *testing.T) {
 		if id := c.ID(); len(id) != 8 || !strings.HasPrefix(l.Owner().Short(), id+"…") {
 			t.Errorf("%q, and the owner %s", id, l.Owner().Short())
 		}
-		if id := holdfast.New(nil).ID(); id != "" {
-			t.Errorf("a Client that cannot be used is %q", id)
-		}
+		world.Equal(t, holdfast.New(nil).ID(), "", "a Client that cannot be used is %q")
 	})
 }

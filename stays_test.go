@@ -107,9 +107,7 @@ func TestAtLeast_NobodyIsNeeded(t *testing.T) {
 			p, q := w.Process(), w.Process()
 			must(t, holdfast.Do(t.Context(), p.MyLock, second, holdfast.AtLeast(10*time.Second)))
 			world.Within(t, "time to live", w.PTTL(world.Name), 9*time.Second, 9*time.Second+soon)
-			if p.Runs(world.RenewRun) != 0 {
-				t.Errorf("%d requests more, for a time within the lease", p.Runs(world.RenewRun))
-			}
+			world.Equal(t, p.Runs(world.RenewRun), 0, "%d requests more, for a time within the lease")
 			then(p)
 			l, err := q.MyLock.TryLock(t.Context())
 			if world.WantErr(t, err, holdfast.ErrBusy); err != nil {
@@ -436,9 +434,7 @@ func TestShutdown_ContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		world.WantErr(t, p.Shutdown(ctx), context.DeadlineExceeded)
-		if w.Now() != 5*time.Second {
-			t.Errorf("after %v", w.Now())
-		}
+		world.Equal(t, w.Now(), 5*time.Second, "after %v")
 		world.WantErr(t, l.Err(), holdfast.ErrClosed)
 		w.WantHolder(l.Owner(), 1)
 		next := w.Lock(t.Context(), q.MyLock)
@@ -630,14 +626,10 @@ func TestPause_Leader(t *testing.T) {
 			t.Error("its context has not ended")
 		}
 		time.Sleep(5 * time.Minute)
-		if terms.Load() != 1 {
-			t.Errorf("%d terms", terms.Load())
-		}
+		world.Equal(t, terms.Load(), 1, "%d terms")
 		must(t, operator.Resume(t.Context(), "scheduler"))
 		time.Sleep(3 * time.Second)
-		if leading.Load() != 1 {
-			t.Errorf("%d lead", leading.Load())
-		}
+		world.Equal(t, leading.Load(), 1, "%d lead")
 		must(t, operator.Pause(t.Context(), "scheduler", holdfast.Until(time.Now().Add(time.Minute))))
 		time.Sleep(63 * time.Second)
 		if leading.Load() != 1 || terms.Load() != 3 {
@@ -661,9 +653,7 @@ func TestPause_OnceAndDo(t *testing.T) {
 		says(t, once.Do(t.Context(), c.Once("x", once.Pausable(), once.OnBusy(once.Fail)), "during", work))
 		says(t, holdfast.Do(t.Context(), c.Mutex("x"), work, holdfast.Pausable(), holdfast.WaitAtMost(time.Minute)))
 		says(t, holdfast.Do(t.Context(), c.Mutex("x"), work, holdfast.Pausable(), holdfast.WaitAtMost(0)))
-		if done != 1 {
-			t.Errorf("%d times", done)
-		}
+		world.Equal(t, done, 1, "%d times")
 		if i := inspected(t, c, "x"); i.Kind != holdfast.KindFree || i.Paused == nil || i.Paused.By != "pod-1" || i.Paused.Because != "migration 7" {
 			t.Errorf("%v, %v", i, i.Paused)
 		}

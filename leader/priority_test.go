@@ -50,12 +50,8 @@ func TestCandidatesLeadByPriorityAndThenInOrder(t *testing.T) {
 			s.At(time.Duration(i+1) * 700 * time.Millisecond)
 		}
 		s.At(2 * time.Minute)
-		if got := s.waiting(first); got != "4 100, 2 7, 5 7, 0 0, 3 0, 7 0, 6 -3, 1 -100" {
-			t.Errorf("waiting: %s", got)
-		}
-		if n := s.RDB.HLen(t.Context(), namesKey).Val(); n != 8 {
-			t.Errorf("%d notes", n)
-		}
+		world.Equal(t, s.waiting(first), "4 100, 2 7, 5 7, 0 0, 3 0, 7 0, 6 -3, 1 -100", "waiting: %s")
+		world.Equal(t, s.RDB.HLen(t.Context(), namesKey).Val(), 8, "%d notes")
 		s.wantLeader(first, all...) // nobody preempts
 		first.retire()
 		for _, i := range []int{4, 2, 5, 0, 3, 7, 6, 1} {
@@ -66,9 +62,7 @@ func TestCandidatesLeadByPriorityAndThenInOrder(t *testing.T) {
 			}
 			all[i].retire()
 		}
-		if got := s.led(); got != "[first 4 2 5 0 3 7 6 1]" {
-			t.Errorf("led: %s", got)
-		}
+		world.Equal(t, s.led(), "[first 4 2 5 0 3 7 6 1]", "led: %s")
 	})
 }
 
@@ -94,9 +88,7 @@ func TestAPreemptingCandidateTakesTheLeadOfALowerPriority(t *testing.T) {
 			t.Errorf("low's term ended at %v with %v", ended, why)
 		}
 		s.At(3 * time.Minute)
-		if got := s.led(); got != "[low high]" {
-			t.Errorf("led: %s", got)
-		}
+		world.Equal(t, s.led(), "[low high]", "led: %s")
 		retire(high, equal, low)
 	})
 }
@@ -144,9 +136,7 @@ func TestRequestResignAsksTheLeaderThatItFinds(t *testing.T) {
 			}
 			s.At(time.Duration(i+2) * 10 * time.Second)
 		}
-		if got := s.led(); got != "[a b a]" {
-			t.Errorf("led: %s", got)
-		}
+		world.Equal(t, s.led(), "[a b a]", "led: %s")
 		_, _, ended, why := b.seen()
 		if ended != 20*time.Second || !strings.Contains(why.Error(), "asked by operator") {
 			t.Errorf("ended at %v with %v", ended, why)
@@ -199,8 +189,6 @@ func TestCandidatesCostNoMoreThanWaitersOfAMutex(t *testing.T) {
 		s.Release(held)
 		a.retire()
 		s.At(70 * time.Second) // what was still on its way when they stopped is taken back once it can do nothing more
-		if n := s.RDB.Exists(t.Context(), namesKey, queueKey, recordKey).Val(); n != 0 {
-			t.Errorf("%d keys are left", n)
-		}
+		world.Equal(t, s.RDB.Exists(t.Context(), namesKey, queueKey, recordKey).Val(), 0, "%d keys are left")
 	})
 }

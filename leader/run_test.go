@@ -42,36 +42,6 @@ func TestAResignationHandsOverAtOnce(t *testing.T) {
 	})
 }
 
-// When the leader has died nobody hands the lead over, and the next in order leads, within the lease.
-func TestAfterADeathTheNextLeadsWithinTheLease(t *testing.T) {
-	for _, lease := range []time.Duration{time.Second, 30 * time.Second} {
-		play(t, func(t *testing.T, s *stage) {
-			a := s.candidate("a", leader.Lease(lease)).campaign(untilOver)
-			b := s.candidate("b", leader.Lease(lease)).campaign(untilOver)
-			c := s.candidateOf(b.p, "c", leader.Lease(lease), leader.Priority(5)).campaign(untilOver)
-			d := s.candidate("d", leader.Lease(lease), leader.Priority(3)).campaign(untilOver)
-			died := 47 * time.Second
-			s.At(died)
-			a.p.Unplug(true) // for Redis that is a process that died
-			s.At(died + lease + 100*time.Millisecond)
-			_, began, _, _ := c.seen()
-			world.Within(t, "c leads", began, died, died+lease+100*time.Millisecond)
-			_, _, ended, why := a.seen()
-			world.WantErr(t, why, holdfast.ErrLost)
-			world.Within(t, "a's term ended", ended, died, began)
-			a.p.Unplug(false)
-			s.wantLeader(c, a, b, d)
-			c.retire()
-			s.wantLeader(d, a, b)
-			d.retire()
-			s.wantLeader(b, a) // a has lost its place to b
-			b.retire()
-			s.wantLeader(a)
-			a.retire()
-		})
-	}
-}
-
 // If the next candidate has died with the leader, the one after it leads when the place has lapsed.
 func TestACandidateThatDiedIsPassedOver(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
@@ -138,9 +108,7 @@ func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
 // namesItOnce fails the test unless the error says once of which election it is.
 func namesItOnce(t *testing.T, c *candidate, err error) {
 	t.Helper()
-	if n := strings.Count(err.Error(), strconv.Quote(c.Name())); n != 1 {
-		t.Errorf("%d names in %q", n, err)
-	}
+	world.Equal(t, strings.Count(err.Error(), strconv.Quote(c.Name())), 1, "%d names in %q", err)
 }
 
 // A work that goes on after its term was lost cannot keep others out, but it is told, and found.
@@ -376,9 +344,7 @@ func TestATermThatCannotBeToldDoesNotBegin(t *testing.T) {
 		})
 		a.campaign(untilOver)
 		s.At(20 * time.Second)
-		if got := s.led(); got != "[]" {
-			t.Errorf("led: %s", got)
-		}
+		world.Equal(t, s.led(), "[]", "led: %s")
 		s.wantNobody(s.candidate("b"))
 		a.p.Each(nil)
 		s.At(40 * time.Second)
@@ -589,9 +555,7 @@ func TestACampaignThatIsCancelledLeavesNothing(t *testing.T) {
 				time.Sleep(time.Duration(n) * 300 * time.Millisecond)
 				a.retire()
 				s.At(10 * time.Second)
-				if got := s.waiting(b); got != "" {
-					t.Errorf("waiting: %s", got)
-				}
+				world.Equal(t, s.waiting(b), "", "waiting: %s")
 				b.retire()
 				time.Sleep(2 * time.Second)
 				s.wantNobody(b)
@@ -601,9 +565,7 @@ func TestACampaignThatIsCancelledLeavesNothing(t *testing.T) {
 				c.retire()
 				time.Sleep(3 * time.Second)
 				synctest.Wait()
-				if n := s.RDB.Exists(t.Context(), name, recordKey, namesKey, queueKey).Val(); n != 0 {
-					t.Errorf("%d keys are left", n)
-				}
+				world.Equal(t, s.RDB.Exists(t.Context(), name, recordKey, namesKey, queueKey).Val(), 0, "%d keys are left")
 			})
 		}
 	}

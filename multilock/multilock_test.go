@@ -337,9 +337,7 @@ func TestMultiLock_TooShort(t *testing.T) {
 		})
 		_, err := m.TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrLost)
-		if n := asked.Load(); n != 1 {
-			t.Errorf("a try asked %d times", n)
-		}
+		world.Equal(t, asked.Load(), 1, "a try asked %d times")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		asked.Store(0)
@@ -463,9 +461,7 @@ func TestAContextOfSeveralLocksReentersEach(t *testing.T) {
 		m := lockAll(w, holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[1].Mutex("b")), t.Context())
 		inner, err := p.Clients[0].Mutex("a").TryLock(m.Context(t.Context()))
 		must(t, err)
-		if n := inner.HoldCount(); n != 2 {
-			t.Errorf("hold count %d", n)
-		}
+		world.Equal(t, inner.HoldCount(), 2, "hold count %d")
 		redises.Release(t, inner, m)
 	})
 }

@@ -37,9 +37,7 @@ func TestValue_IsDoneOnce(t *testing.T) {
 		gets(t, w, q.Once(name), j, "result 1")
 		w.At(time.Minute + time.Second + time.Millisecond)
 		gets(t, w, q.Once(name), j, "result 2")
-		if ttl := w.PTTL(record); ttl != once.DefaultKeep {
-			t.Errorf("by default a result is kept for %v", ttl)
-		}
+		world.Equal(t, w.PTTL(record), once.DefaultKeep, "by default a result is kept for %v")
 		if w.Mini.Exists("holdfast_once_token:{charge:order 7}") {
 			t.Error("a result that is kept for a day has its token beside it")
 		}
@@ -86,9 +84,7 @@ func TestValue_LargeResult(t *testing.T) {
 				t.Errorf("%d bytes, %v, at %v", len(a.value), a.err, a.at)
 			}
 		}
-		if n := q.Runs(""); n != 3 {
-			t.Errorf("the process that waited sent %d requests", n)
-		}
+		world.Equal(t, q.Runs(""), 3, "the process that waited sent %d requests")
 	})
 }
 

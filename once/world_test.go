@@ -74,9 +74,7 @@ func (j *job) do(ctx context.Context) (string, error) {
 // ran fails the test unless the work ran that often.
 func (j *job) ran(t *testing.T, want int32) {
 	t.Helper()
-	if n := j.runs.Load(); n != want {
-		t.Errorf("%d runs, want %d", n, want)
-	}
+	world.Equal(t, j.runs.Load(), want, "%d runs, want %d", want)
 }
 
 // answer is what one call returned.

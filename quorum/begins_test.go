@@ -241,9 +241,7 @@ func TestQuorum_Amnesia(t *testing.T) {
 		if text, _ := w.Servers[1].Get(markerKey); !strings.HasPrefix(text, "lost:") {
 			t.Errorf("the marker is %q", text)
 		}
-		if ttl := w.Servers[1].TTL(markerKey); ttl != 0 {
-			t.Errorf("the marker goes away after %v", ttl)
-		}
+		world.Equal(t, w.Servers[1].TTL(markerKey), 0, "the marker goes away after %v")
 		var told time.Duration
 		go func() { <-held.Done(); told = w.Now() }()
 		next := w.lock(b.quorum())

@@ -47,9 +47,7 @@ func TestQuorum(t *testing.T) {
 
 		inner, err := p.quorum().TryLock(ctx) // another Quorum value, the same lock
 		must(t, err)
-		if inner.Token() != l.Token() {
-			t.Errorf("re-entered with the token %d", inner.Token())
-		}
+		world.Equal(t, inner.Token(), l.Token(), "re-entered with the token %d")
 		redises.Release(t, l)
 		redises.WantEnded(t, l, ctx, holdfast.ErrReleased)
 		redises.WantLive(t, inner, inner.Context(t.Context()))
@@ -118,9 +116,7 @@ func TestQuorum_WaitEnds(t *testing.T) {
 			began := w.Now()
 			_, err := p.quorum().Lock(ctx)
 			world.WantErr(t, err, targets...)
-			if took := w.Now() - began; took != within {
-				t.Errorf("it took %v", took)
-			}
+			world.Equal(t, w.Now()-began, within, "it took %v")
 		}
 		l := w.lock(other.quorum())
 		waits(3*time.Second, holdfast.ErrBusy, context.DeadlineExceeded)

@@ -71,9 +71,7 @@ func TestCohort_PassesWithoutRedis(t *testing.T) {
 			}
 			l = next
 		}
-		if n := p.Runs("") - sent; n != 0 {
-			t.Errorf("%d requests for 5 grants", n)
-		}
+		world.Equal(t, p.Runs("")-sent, 0, "%d requests for 5 grants")
 		w.Release(l)
 		w.WantFree()
 		wantQueued(w, 0)
@@ -148,9 +146,7 @@ func TestCohort_Bounds(t *testing.T) {
 					}
 				}
 				w.Release(l)
-				if count != tc.passed {
-					t.Errorf("passed on %d times, want %d", count, tc.passed)
-				}
+				world.Equal(t, count, tc.passed, "passed on %d times, want %d", tc.passed)
 				for range 6 - taken {
 					w.Release(<-turns)
 				}

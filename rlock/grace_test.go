@@ -28,9 +28,7 @@ func TestGrace(t *testing.T) {
 			ctx, next := l.Context(t.Context()), w.GoLock(t.Context(), q.MyLock)
 			w.At(15 * time.Second)
 			world.WantEnd(t, ctx, nil)
-			if n := p.Runs(world.RenewRun); n != 2 {
-				t.Errorf("%d renewals, want one every 6 s", n)
-			}
+			world.Equal(t, p.Runs(world.RenewRun), 2, "%d renewals, want one every 6 s")
 			p.Unplug(true)
 			if left := time.Until(l.Deadline()); left < 14*time.Second || left > 15*time.Second {
 				t.Errorf("its deadline is in %v", left)

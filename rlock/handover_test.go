@@ -65,9 +65,7 @@ func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 			case 5:
 				before = sent()
 			case 15:
-				if requests := sent() - before; requests != 10 {
-					t.Errorf("%d requests for 10 grants", requests)
-				}
+				world.Equal(t, sent()-before, 10, "%d requests for 10 grants")
 			}
 		}
 		for i := range order {
@@ -148,9 +146,7 @@ func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 		if n, err := strconv.Atoi(text); err != nil || n != 0 {
 			t.Errorf("told %q, which Redisson does not read as 0", text)
 		}
-		if n := r.Runs("") - asked; n != 0 {
-			t.Errorf("a process asked %d times though it was another's turn", n)
-		}
+		world.Equal(t, r.Runs("")-asked, 0, "a process asked %d times though it was another's turn")
 		w.Release(granted(t, next))
 		w.Release(granted(t, last))
 		if got := w.Now(); got > 110*time.Millisecond {

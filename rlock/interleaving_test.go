@@ -40,9 +40,7 @@ func TestInterleaving_StaleLeaseContext(t *testing.T) {
 			before, sent := w.Mini.Snapshot(), p.Runs("")
 			world.WantErr(t, second(m.Lock(stale)), tc.cause)
 			world.WantErr(t, second(m.TryLock(stale)), tc.cause)
-			if n := p.Runs("") - sent; n != 0 {
-				t.Errorf("%d requests", n)
-			}
+			world.Equal(t, p.Runs("")-sent, 0, "%d requests")
 			if after := w.Mini.Snapshot(); after != before {
 				t.Errorf("before\n%s\nafter\n%s", before, after)
 			}
@@ -235,9 +233,7 @@ func TestInterleaving_DetachAndAttachWhileTheFirstRenews(t *testing.T) {
 			renewals := p.Runs(world.RenewRun)
 			w.At(3 * time.Minute)
 			must(t, taken.Err())
-			if n := p.Runs(world.RenewRun) - renewals; n != 0 {
-				t.Errorf("the one that detached renewed %d times", n)
-			}
+			world.Equal(t, p.Runs(world.RenewRun)-renewals, 0, "the one that detached renewed %d times")
 			w.Release(taken)
 		})
 	}
@@ -264,9 +260,7 @@ func TestInterleaving_TwoAttach(t *testing.T) {
 				world.WantErr(t, err, holdfast.ErrLost)
 			}
 		}
-		if got != 1 {
-			t.Errorf("%d have attached", got)
-		}
+		world.Equal(t, got, 1, "%d have attached")
 	})
 }
 

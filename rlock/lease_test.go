@@ -92,9 +92,7 @@ func TestFixedLease(t *testing.T) {
 		w.WantTTL(time.Millisecond)
 		w.At(10 * time.Second)
 		w.WantFree()
-		if n := p.Runs(world.RenewRun); n != 0 {
-			t.Errorf("%d renewals", n)
-		}
+		world.Equal(t, p.Runs(world.RenewRun), 0, "%d renewals")
 	})
 }
 
@@ -127,22 +125,14 @@ func TestNesting(t *testing.T) {
 		renewed      bool          // whether the outer lease is renewed after that
 		outlived     time.Duration // when the outer lease ends by itself; 0 means never
 	}{
-		{"renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(30 * time.Second),
-			30 * time.Second, 29 * time.Second, true, 0},
-		{"shorter renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(9 * time.Second),
-			29 * time.Second, 28 * time.Second, true, 0},
-		{"longer renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(90 * time.Second),
-			90 * time.Second, 89 * time.Second, true, 0},
-		{"fixed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Fixed(10 * time.Second),
-			29 * time.Second, 28 * time.Second, true, 0},
-		{"longer fixed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Fixed(60 * time.Second),
-			60 * time.Second, 59 * time.Second, true, 0},
-		{"renewed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Renewed(30 * time.Second),
-			30 * time.Second, 29 * time.Second, false, 10 * time.Second},
-		{"fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(5 * time.Second),
-			9 * time.Second, 8 * time.Second, false, 10 * time.Second},
-		{"longer fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(20 * time.Second),
-			20 * time.Second, 19 * time.Second, false, 10 * time.Second},
+		{"renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(30 * time.Second), 30 * time.Second, 29 * time.Second, true, 0},
+		{"shorter renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(9 * time.Second), 29 * time.Second, 28 * time.Second, true, 0},
+		{"longer renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(90 * time.Second), 90 * time.Second, 89 * time.Second, true, 0},
+		{"fixed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Fixed(10 * time.Second), 29 * time.Second, 28 * time.Second, true, 0},
+		{"longer fixed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Fixed(60 * time.Second), 60 * time.Second, 59 * time.Second, true, 0},
+		{"renewed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Renewed(30 * time.Second), 30 * time.Second, 29 * time.Second, false, 10 * time.Second},
+		{"fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(5 * time.Second), 9 * time.Second, 8 * time.Second, false, 10 * time.Second},
+		{"longer fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(20 * time.Second), 20 * time.Second, 19 * time.Second, false, 10 * time.Second},
 	} {
 		play(t, tc.what, func(t *testing.T, w *world.World) {
 			p := w.Process()

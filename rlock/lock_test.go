@@ -30,9 +30,7 @@ func TestWhatALockLooksLike(t *testing.T) {
 		if id := l.Owner().String(); !form.MatchString(id) {
 			t.Errorf("owner %q", id)
 		}
-		if kind := w.RDB.Type(t.Context(), world.Name).Val(); kind != "hash" {
-			t.Errorf("type %s", kind)
-		}
+		world.Equal(t, w.RDB.Type(t.Context(), world.Name).Val(), "hash", "type %s")
 		// For another name or another Client the lease in a context does not count.
 		ctx := l.Context(t.Context())
 		elsewhere, others := w.Lock(ctx, p.Mutex("elsewhere")), w.Lock(t.Context(), q.Mutex("other"))
@@ -45,9 +43,7 @@ func TestWhatALockLooksLike(t *testing.T) {
 		w.WantFree()
 		sent := p.Runs("")
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
-		if n := p.Runs("") - sent; n != 0 {
-			t.Errorf("a further release sent %d requests", n)
-		}
+		world.Equal(t, p.Runs("")-sent, 0, "a further release sent %d requests")
 	})
 }
 
@@ -131,9 +127,7 @@ func TestTokens(t *testing.T) {
 		}
 		kept := func(want time.Duration) {
 			t.Helper()
-			if ttl := w.PTTL(world.TokenKey); ttl != want {
-				t.Errorf("the token is kept for %v, want %v", ttl, want)
-			}
+			world.Equal(t, w.PTTL(world.TokenKey), want, "the token is kept for %v, want %v", want)
 		}
 		kept(7*24*time.Hour + 2*time.Hour) // it is ahead of the clock
 		w.At(time.Second)
@@ -268,9 +262,7 @@ func TestDetachLeavesAWholeLease(t *testing.T) {
 		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(30*time.Second)))
 		time.Sleep(9 * time.Second) // just before the lease is renewed
 		owner := detach(t, l)
-		if left := w.RDB.PTTL(t.Context(), world.Name).Val(); left != 30*time.Second {
-			t.Errorf("%v are left", left)
-		}
+		world.Equal(t, w.RDB.PTTL(t.Context(), world.Name).Val(), 30*time.Second, "%v are left")
 		l = attach(t, p.MyLock, owner)
 		w.Release(l)
 	})

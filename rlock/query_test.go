@@ -82,9 +82,7 @@ func TestQueries(t *testing.T) {
 		w.RDB.HSet(t.Context(), world.Name, java, 2) // without an expiry
 		parsed, err := holdfast.ParseOwner(java)
 		must(t, err)
-		if got := ask(t, p.MyLock, parsed); got != (answers{true, holdfast.NoExpiry, parsed, true, 2}) {
-			t.Errorf("of Java: %+v", got)
-		}
+		world.Equal(t, ask(t, p.MyLock, parsed), (answers{true, holdfast.NoExpiry, parsed, true, 2}), "of Java: %+v")
 		w.Mini.Del(world.Name)
 		w.RDB.HSet(t.Context(), world.Name, "somebody", 1)
 		_, err = p.MyLock.Holder(t.Context())

@@ -72,9 +72,7 @@ func TestRelease_RedisOutOfReach(t *testing.T) {
 					w.At(40 * time.Second)
 				}
 				w.WantFree()
-				if n := len(p.Times(world.RenewRun)); n != 1 {
-					t.Errorf("%d renewals", n)
-				}
+				world.Equal(t, len(p.Times(world.RenewRun)), 1, "%d renewals")
 			})
 		}
 	}
@@ -135,9 +133,7 @@ func TestClose(t *testing.T) {
 				t.Errorf("%s: %v, want ErrClosed", what, err)
 			}
 		}
-		if n := p.Runs("") - sent; n != 0 {
-			t.Errorf("%d requests", n)
-		}
+		world.Equal(t, p.Runs("")-sent, 0, "%d requests")
 		must(t, own.Close())
 		must(t, rdb.Ping(t.Context()).Err())
 		w.WantHolder(l.Owner(), 1)

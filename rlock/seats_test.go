@@ -322,9 +322,7 @@ func TestHanded_NotEnough(t *testing.T) {
 	play(t, "a fixed lease", func(t *testing.T, w *world.World) {
 		p := w.Process()
 		l := handed(w, p, p.Mutex(world.Name, holdfast.Fixed(time.Minute)))
-		if n := p.Runs(""); n != 1 {
-			t.Errorf("%d requests, want 1", n)
-		}
+		world.Equal(t, p.Runs(""), 1, "%d requests, want 1")
 		w.WantHolder(l.Owner(), 1)
 		w.WantTTL(time.Minute)
 		w.Release(l)

@@ -122,9 +122,7 @@ func TestWhatIsGoneIsFoundByTheNextRequest(t *testing.T) {
 						world.WantErr(t, context.Cause(ctx), want...)
 						world.WantErr(t, l.Release(t.Context()), want...)
 					}
-					if now := stored(); now != before {
-						t.Errorf("the key has %q, had %q", now, before)
-					}
+					world.Equal(t, stored(), before, "the key has %q, had %q", before)
 					sent := p.Runs("")
 					w.At(75 * time.Second)
 					if n := p.Runs("") - sent; n > 1 { // a mark of a reader, or permits
@@ -526,22 +524,16 @@ func TestOnlyThoseWhoAreNotifiedListen(t *testing.T) {
 		p, q := w.Process(), w.Process()
 		w.Release(w.Lock(t.Context(), p.MyLock))
 		l := w.Lock(t.Context(), p.MyLock)
-		if n := p.Net.Count("SUBSCRIBE") + p.Net.Count("SSUBSCRIBE"); n != 0 {
-			t.Errorf("%d subscriptions without the option", n)
-		}
+		world.Equal(t, p.Net.Count("SUBSCRIBE")+p.Net.Count("SSUBSCRIBE"), 0, "%d subscriptions without the option")
 		force(t, q, world.Name)
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		channels := func() int { return len(w.RDB.PubSubChannels(context.Background(), "holdfast_lock_grant:*").Val()) }
 		l = w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Notified()))
 		synctest.Wait()
-		if n := channels(); n != 1 {
-			t.Errorf("%d channels while it is watched", n)
-		}
+		world.Equal(t, channels(), 1, "%d channels while it is watched")
 		w.Release(l)
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		if n := channels(); n != 0 {
-			t.Errorf("%d channels after the release", n)
-		}
+		world.Equal(t, channels(), 0, "%d channels after the release")
 	})
 }

@@ -110,9 +110,7 @@ func TestManyLocksOfOneClient(t *testing.T) {
 			attempts = append(attempts, w.GoLock(t.Context(), q.Mutex(fmt.Sprint("lock", i))))
 		}
 		w.At(w.Now() + time.Second)
-		if n := len(w.Mini.PubSubChannels("*")); n != 3*locks {
-			t.Errorf("%d channels, want %d", n, 3*locks)
-		}
+		world.Equal(t, len(w.Mini.PubSubChannels("*")), 3*locks, "%d channels, want %d", 3*locks)
 		if n := q.Net.Conns(); n > 6 { // 4 for callers, 1 for renewals, and 1 for subscriptions
 			t.Errorf("%d connections", n)
 		}
@@ -139,9 +137,7 @@ func TestAWaiterLooksWhileNothingChanges(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		entered, looked := p.Runs(world.EnterRun), p.Runs(world.LookRun)
 		time.Sleep(time.Minute)
-		if n := p.Runs(world.EnterRun) - entered; n != 0 {
-			t.Errorf("it entered %d times in a minute in which nothing changed", n)
-		}
+		world.Equal(t, p.Runs(world.EnterRun)-entered, 0, "it entered %d times in a minute in which nothing changed")
 		if n := p.Runs(world.LookRun) - looked; n < 48 || n > 56 {
 			t.Errorf("it looked %d times in a minute", n)
 		}
@@ -149,9 +145,7 @@ func TestAWaiterLooksWhileNothingChanges(t *testing.T) {
 		at := keys.Space("").FairLockAt(world.Name)
 		w.RDB.Del(t.Context(), at.Queue, at.Alive)
 		time.Sleep(2 * time.Second)
-		if n := p.Runs(world.EnterRun) - entered; n != 1 {
-			t.Errorf("after its place was lost it entered %d times", n)
-		}
+		world.Equal(t, p.Runs(world.EnterRun)-entered, 1, "after its place was lost it entered %d times")
 
 		p.Mute()
 		w.Release(held)
@@ -249,9 +243,7 @@ func TestABurstOfLocks(t *testing.T) {
 				t.Errorf("%s has a time to live of %v", name(i), ttl)
 			}
 		}
-		if len(owners) != n {
-			t.Errorf("%d owners", len(owners))
-		}
+		world.Equal(t, len(owners), n, "%d owners")
 		_, scripts = burst(w, p, n-1, func(i int) *world.Attempt {
 			return w.Try(func() (*lease.Lease, error) { return nil, leases[i].Release(context.Background()) })
 		})

@@ -41,9 +41,7 @@ func TestAWaitingWriterHoldsBackNewReaders(t *testing.T) {
 		w.wantMarks(1, 1)
 		w.Release(again, r)
 		l := w.result(writer)
-		if writer.At != 10*time.Second {
-			t.Errorf("the writer was in at %v", writer.At)
-		}
+		world.Equal(t, writer.At, 10*time.Second, "the writer was in at %v")
 		w.wantPending(true, late)
 		w.wantMarks(1, 0)
 		w.Release(l)
@@ -128,9 +126,7 @@ func TestAWaitThatEndsLeavesNoMark(t *testing.T) {
 		<-writer.Done
 		w.refused(writer.Lease, writer.Err, holdfast.ErrBusy, context.DeadlineExceeded)
 		in := w.result(reader) // the reader is told at once
-		if reader.At != 501*time.Millisecond {
-			t.Errorf("the reader was in at %v", reader.At)
-		}
+		world.Equal(t, reader.At, 501*time.Millisecond, "the reader was in at %v")
 		w.wantMarks(0, 0)
 		w.Release(r, in)
 	})
@@ -235,9 +231,7 @@ func TestACrashedReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 		w.At(70 * time.Second)
 		w.Release(live)
 		w.Release(w.result(writer))
-		if writer.At != 70*time.Second {
-			t.Errorf("the writer was in at %v, want 70s", writer.At)
-		}
+		world.Equal(t, writer.At, 70*time.Second, "the writer was in at %v, want 70s")
 		net2.Refuse(false)
 	})
 }

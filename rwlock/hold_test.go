@@ -57,9 +57,7 @@ func TestReadersInRedis(t *testing.T) {
 		w.wantFields("mode=read", a.Owner().String()+"=1")
 		w.wantTTL(name, 30*time.Second)
 		w.wantTTL(timeout(a, 1), 30*time.Second)
-		if got := w.RDB.Get(w.Context(), timeout(a, 1)).Val(); got != "1" {
-			t.Errorf("timeout key holds %q", got)
-		}
+		world.Equal(t, w.RDB.Get(w.Context(), timeout(a, 1)).Val(), "1", "timeout key holds %q")
 
 		w.At(2 * time.Second)
 		b := w.got(other.RLock(w.Context()))
@@ -128,9 +126,7 @@ func TestTokens(t *testing.T) {
 					known = 0
 				}
 				r := w.got(m.RLock(w.Context()))
-				if r.Token() != known {
-					t.Errorf("token of a reader %d, want the last writer's, %d", r.Token(), known)
-				}
+				world.Equal(t, r.Token(), known, "token of a reader %d, want the last writer's, %d", known)
 				w.Release(r)
 				l := w.got(m.Lock(w.Context()))
 				if l.Token() <= last {
@@ -234,9 +230,7 @@ func TestADowngradeWakesTheReadersThatWait(t *testing.T) {
 		w.Release(l)
 		for _, c := range waits {
 			got := w.result(c)
-			if c.At != w.Now() {
-				t.Errorf("a reader was in at %v, want %v", c.At, w.Now())
-			}
+			world.Equal(t, c.At, w.Now(), "a reader was in at %v, want %v", w.Now())
 			w.Release(got)
 		}
 		w.Release(r)
@@ -485,9 +479,7 @@ func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
 			}
 		}
 		cut(9 * time.Second)
-		if log.String() != "" {
-			t.Errorf("before a renewal: %s", log.String())
-		}
+		world.Equal(t, log.String(), "", "before a renewal: %s")
 		cut(30 * time.Second)
 		w.RDB.PExpire(w.Context(), name, 3*time.Second) // and then the Redisson reader dies
 		w.At(34 * time.Second)

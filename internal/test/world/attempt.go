@@ -109,6 +109,14 @@ func WantEnd(t *testing.T, ctx context.Context, cause error) {
 	WantErr(t, context.Cause(ctx), cause)
 }
 
+// Equal fails the test in these words, of which got is the first value, unless got is want.
+func Equal[T comparable](t testing.TB, got, want T, format string, more ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf(format, append([]any{got}, more...)...)
+	}
+}
+
 // Within fails the test unless d is from least to most.
 func Within(t *testing.T, what string, d, least, most time.Duration) {
 	t.Helper()

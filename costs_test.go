@@ -6,6 +6,7 @@ package holdfast_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strconv"
@@ -299,7 +300,7 @@ func section(b *testing.B, m lease.Locker, work time.Duration) {
 // pairAllocations is the most allocations that locking and releasing an uncontended Mutex may make,
 // including go-redis's own. Allocations are exact where times are not, so they show that the path
 // of every lock has grown. Lower the number when the allocations become fewer.
-const pairAllocations = 8
+const pairAllocations = 7
 
 // heldBytes is the most heap that a held renewed lock may take before Context is called: its name,
 // the Mutex, the Lease and everything that renews it.
@@ -320,11 +321,17 @@ func TestMemory_UncontendedPair(t *testing.T) {
 		client := holdfast.New(server.Client(t), options...)
 		defer client.Close()
 		m := client.Mutex(world.Name)
-		return testing.AllocsPerRun(1000, func() {
-			l, err := m.Lock(t.Context())
-			must(t, err)
-			must(t, l.Release(t.Context()))
-		})
+		least := math.Inf(1)
+		// On a busy machine answers come late, and for each of those the end of its context is watched, which
+		// allocates. So the least of many pairs counts.
+		for range 200 {
+			least = min(least, testing.AllocsPerRun(1, func() {
+				l, err := m.Lock(t.Context())
+				must(t, err)
+				must(t, l.Release(t.Context()))
+			}))
+		}
+		return least
 	}
 	off := allocations()
 	on := allocations(

@@ -207,9 +207,7 @@ func TestAwait_Shutdown(t *testing.T) {
 		told(t, come(w, 2, p)[0], soon, holdfast.ErrClosed)
 		waits(t, first...)
 		trips(t, soon, append(first, come(w, 2, q)...)...)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, <-done)
 	})
 }
 

@@ -248,9 +248,7 @@ func TestAgreement_LostReplies(t *testing.T) {
 						time.AfterFunc(time.Duration(own.IntN(9))*time.Second, func() { p.Unplug(false) })
 					}
 					ctx, leave := context.WithTimeout(t.Context(), patience)
-					if err := j.note(p.Barrier(name, parties, barrier.Lease(3*time.Second)).Await(ctx)); err != nil {
-						t.Error(err)
-					}
+					redistest.Check(t, j.note(p.Barrier(name, parties, barrier.Lease(3*time.Second)).Await(ctx)))
 					leave()
 					p.Forget()
 				}

@@ -37,17 +37,13 @@ func TestTheBenchmarksOfRedissonRun(t *testing.T) {
 	for _, run := range runs {
 		t.Run(run.name, func(t *testing.T) {
 			b, err := Bench{Addr: redistest.Server(t).Addr()}.Start(ctx, run.load)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			defer b.Close()
 			if _, err := b.Measure(ctx, 0, moment); err != nil { // one after the other, in the same processes
 				t.Fatal(err)
 			}
 			r, err := b.Measure(ctx, moment/4, moment)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			// Stuck is a result, not a failure. A thread of Redisson that misses the message about
 			// a released read/write lock sleeps until the end of a lease.
 			if r.Redisson != Newest || r.Failed > 0 {

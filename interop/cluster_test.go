@@ -47,9 +47,7 @@ func TestAReleaseWakesTheOtherLanguageOnACluster(t *testing.T) {
 			if older(w.version, c.since) {
 				continue
 			}
-			if err := w.rdb.Del(w.ctx, "woken", "{woken}:timeout").Err(); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, w.rdb.Del(w.ctx, "woken", "{woken}:timeout").Err())
 			if c.setUp != nil {
 				c.setUp(w, client, "woken")
 			}
@@ -76,32 +74,16 @@ func TestClassicChannelsOnACluster(t *testing.T) {
 		thread := w.redisson("r", "sharded=OFF").Thread("t")
 		m := w.holdfast(holdfast.WithDefaults(holdfast.Fixed(lease))).Mutex("deaf")
 		w.do(thread, "lock.lock", "deaf")
-		sleeps := w.asked(scripts, 2)
-		granted := make(chan error, 1)
-		var l *holdfast.Lease
-		go func() {
-			var err error
-			l, err = m.Lock(w.ctx)
-			granted <- err
-		}()
-		sleeps()
+		granted := w.asks(m.Lock)
 		released := time.Now()
 		w.do(thread, "lock.unlock", "deaf")
-		if err := ended(t, "Go's grant", patience, granted); err != nil {
-			t.Fatal(err)
-		}
-		if after := time.Since(released); after > prompt(poll+late) {
-			t.Errorf("Go was in after %v, want a poll at the most", after)
-		}
+		l := w.granted("Go's grant", granted)
+		w.soon("Go was in after", time.Since(released), poll+late)
 
 		over := time.Now().Add(w.ttl("deaf"))
-		sleeps = w.asked(scripts, 2)
-		waiting := thread.Go("lock.lock", "deaf")
-		sleeps()
+		waiting := w.sleeps(thread, "lock.lock", "deaf")
 		w.parked()
-		if err := l.Release(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, l.Release(w.ctx))
 		w.result(waiting)
 		if w.inWhenOver(waiting.At(), over); waiting.At().Before(over.Add(-lease / 2)) {
 			t.Error("Java heard a message: say so in docs/redisson-interop.md")

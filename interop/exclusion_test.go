@@ -1,4 +1,5 @@
-// Goroutines and Java threads that take turns are never in together.
+// Goroutines and Java threads that take turns are never in together, on one server and on a cluster, and get their
+// turns.
 
 package interop
 
@@ -7,9 +8,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 
@@ -139,9 +144,7 @@ func (w *world) contend(p pair, g *guard, name string, c contest) (worstGo, wors
 			})
 		}
 	}
-	if err := work.Wait(); err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, work.Wait())
 	return time.Duration(waits[0].Load()), time.Duration(waits[1].Load())
 }
 
@@ -204,4 +207,161 @@ func raise(v *atomic.Int64, n int64) {
 			return
 		}
 	}
+}
+
+// contentionLasts is how long both languages contend. waitsAtMost is the longest that any waiter
+// may wait for one turn of some hundreds of microseconds.
+const (
+	contentionLasts = 15 * time.Second
+	waitsAtMost     = 5 * time.Second
+)
+
+func TestNeitherLanguageStarves(t *testing.T) {
+	redistest.LongRun(t)
+	for _, p := range pairs {
+		if p.deaf || p.unshared {
+			continue // only a waiter that hears of a release, and may act on it, can come in time
+		}
+		t.Run(p.name, func(t *testing.T) {
+			everywhere(t, p.since, func(t *testing.T, w *world) {
+				g := newGuard(t)
+				limit := time.Duration(redistest.Count(t, int(contentionLasts)))
+				worstGo, worstJava := w.contend(p, g, "starved", contest{turns: 1 << 30, limit: limit, rest: p.rest})
+				w.noOverlaps(p, g)
+				grants, _, crossings := g.of(guardGo)
+				javaGrants, _, _ := g.of(guardJava)
+				t.Logf("in %v: Go %d turns, longest wait %v; Java %d turns, longest wait %v; %d times from Java to Go",
+					limit, grants, worstGo, javaGrants, worstJava, crossings)
+				least := (grants + javaGrants) / 20
+				if grants < least || javaGrants < least {
+					t.Errorf("Go had %d turns, Java %d: one has less than a twentieth", grants, javaGrants)
+				}
+				if worst := max(worstGo, worstJava); worst > waitsAtMost {
+					t.Errorf("somebody waited %v for a turn", worst)
+				}
+			})
+		})
+	}
+}
+
+// turns has the number of turns of each language while both contended.
+type turns struct{ ofGo, ofJava int64 }
+
+// java returns the turns of Java out of a hundred.
+func (n turns) java() int64 { return 100 * n.ofJava / max(n.ofGo+n.ofJava, 1) }
+
+// share makes goroutines of one Client, and threads of each of two Redisson clients, contend for a
+// Mutex. It counts their turns once both languages have begun.
+func (w *world) share(g *guard, goroutines, threads int, counted time.Duration) turns {
+	w.t.Helper()
+	const warmUp = 2 * time.Second
+	c := contest{turns: 1 << 30, limit: counted + 2*warmUp, stay: 300 * time.Microsecond, threads: goroutines}
+	side, client := mutexPair.sides[0], w.holdfast()
+	redissons := []*Redisson{w.redisson("contender"), w.redisson("contender")}
+	ctx, cancel := context.WithTimeout(w.ctx, c.limit+patience)
+	defer cancel()
+	var work errgroup.Group
+	var worstGo, worstJava atomic.Int64
+	work.Go(func() error { return contendInGo(ctx, side, client, g, "shared", c, &worstGo) })
+	c.threads = threads
+	for _, redisson := range redissons {
+		work.Go(func() error { return contendInJava(ctx, side, redisson, g, "shared", c, &worstJava) })
+	}
+	time.Sleep(warmUp)
+	goBefore, _, _ := g.of(guardGo)
+	javaBefore, _, _ := g.of(guardJava)
+	time.Sleep(counted)
+	goAfter, _, _ := g.of(guardGo)
+	javaAfter, _, _ := g.of(guardJava)
+	redistest.Must(w.t, work.Wait())
+	n := turns{goAfter - goBefore, javaAfter - javaBefore}
+	w.t.Logf("%d goroutines had %d turns in %v, longest wait %v; %d threads had %d, longest wait %v: %d of 100 turns", goroutines,
+		n.ofGo, counted, time.Duration(worstGo.Load()), clients*threads, n.ofJava, time.Duration(worstJava.Load()), n.java())
+	return n
+}
+
+// leastOfGo is the least number of turns of Go out of a hundred.
+const leastOfGo = 20
+
+// Java has about half of the turns, even when no goroutine of Go queues. The bounds leave room for
+// a busy machine: there the waiters of one language may come too late for their moment, and then
+// the other language goes on among itself.
+func TestJavaHasItsShareOfABusyMutex(t *testing.T) {
+	redistest.LongRun(t)
+	for _, tc := range []struct {
+		what                string
+		goroutines, threads int
+		least               int64 // out of a hundred turns
+	}{
+		{"as many of each", 50, 25, 25},
+		{"one goroutine", 1, 25, 25},
+		{"few threads", 8, 1, 10},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			everywhere(t, Newest, func(t *testing.T, w *world) {
+				g := newGuard(t)
+				n := w.share(g, tc.goroutines, tc.threads, time.Duration(redistest.Count(t, int(30*time.Second))))
+				w.noOverlaps(mutexPair, g)
+				if java := n.java(); java < tc.least || 100-java < leastOfGo {
+					t.Errorf("Java had %d of 100 turns, want %d at least, and %d for Go", java, tc.least, leastOfGo)
+				}
+			})
+		})
+	}
+}
+
+// guard is a list of words of eight bytes, which processes change by atomic additions. Guard.java
+// is the Java side of it.
+type guard struct {
+	path  string
+	words *[8]int64
+}
+
+const (
+	guardInside = iota // the weight of all that are in
+	guardLast          // which language was let in last
+	guardGo            // then two more: grants to Go, its overlaps, how often Java was before it
+	_
+	_
+	guardJava // the same for Java
+)
+
+const languageGo = 1
+
+func newGuard(t *testing.T) *guard {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "guard")
+	file, err := os.Create(path)
+	redistest.Must(t, err)
+	defer file.Close()
+	const size = 8 * 8
+	redistest.Must(t, file.Truncate(size))
+	memory, err := syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	redistest.Must(t, err)
+	t.Cleanup(func() {
+		redistest.Check(t, syscall.Munmap(memory))
+	})
+	return &guard{path: path, words: (*[8]int64)(unsafe.Pointer(&memory[0]))}
+}
+
+// enter notes that a holder of that weight is in. The holders beside it may weigh up to room.
+func (g *guard) enter(weight, room int64) {
+	if g.add(guardInside, weight)-weight > room {
+		g.add(guardGo+1, 1)
+	}
+	g.add(guardGo, 1)
+	if atomic.SwapInt64(&g.words[guardLast], languageGo) != languageGo {
+		g.add(guardGo+2, 1)
+	}
+}
+
+// leave notes that a holder of that weight leaves.
+func (g *guard) leave(weight int64) { g.add(guardInside, -weight) }
+
+func (g *guard) add(word int, n int64) int64 { return atomic.AddInt64(&g.words[word], n) }
+
+// of returns the figures of one language, which guardGo or guardJava selects.
+func (g *guard) of(language int) (grants, overlaps, crossings int64) {
+	read := func(word int) int64 { return atomic.LoadInt64(&g.words[word]) }
+	return read(language), read(language + 1), read(language + 2)
 }

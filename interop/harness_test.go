@@ -151,9 +151,7 @@ func (w *world) start() {
 func (w *world) ownJava() {
 	w.t.Helper()
 	java, err := startJava(w.t, w.version)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 	w.t.Cleanup(java.Kill)
 	w.java = java
 }
@@ -187,9 +185,7 @@ func (j *javas) of(t *testing.T, version string) *Java {
 	defer j.mu.Unlock()
 	if j.running[version] == nil {
 		java, err := startJava(t, version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		if j.running == nil {
 			j.running = make(map[string]*Java)
 		}
@@ -219,9 +215,7 @@ func (w *world) redisson(name string, options ...string) *Redisson {
 	w.t.Helper()
 	words := append([]string{w.topology, strings.Join(w.addrs, ",")}, options...)
 	r, err := w.java.Connect(w.ctx, machines.unique(name), words...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 	w.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -251,9 +245,7 @@ func (w *world) result(call *Call) string {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	value, err := call.Wait(ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 	return value
 }
 
@@ -311,9 +303,7 @@ func (w *world) nodes() []*redis.Client {
 		all = append(all, node)
 		return nil
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 	return all
 }
 
@@ -328,9 +318,7 @@ func (w *world) commands(names []string) int {
 	total := 0
 	for _, node := range w.nodes() {
 		info, err := node.Info(w.ctx, "commandstats").Result()
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		redistest.Must(w.t, err)
 		for _, name := range names {
 			_, stats, _ := strings.Cut(info, "cmdstat_"+name+":")
 			stats, _, _ = strings.Cut(stats, "\r\n")
@@ -373,9 +361,7 @@ func (w *world) parked() { time.Sleep(20 * time.Millisecond) }
 func (w *world) hash(key string) map[string]string {
 	w.t.Helper()
 	fields, err := w.rdb.HGetAll(w.ctx, key).Result()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 	return fields
 }
 
@@ -383,8 +369,67 @@ func (w *world) hash(key string) map[string]string {
 func (w *world) ttl(key string) time.Duration {
 	w.t.Helper()
 	left, err := w.rdb.PTTL(w.ctx, key).Result()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 	return left
+}
+
+// sleeps makes a thread of Java ask for what it does not get, and returns once it has asked twice: then it sleeps.
+func (w *world) sleeps(th Thread, command string, args ...any) *Call {
+	w.t.Helper()
+	sleeps := w.asked(scripts, 2)
+	call := th.Go(command, args...)
+	sleeps()
+	return call
+}
+
+// locking is a method of a Locker.
+type locking func(ctx context.Context) (*holdfast.Lease, error)
+
+// grant takes a lock, which must come free.
+func (w *world) grant(ctx context.Context, lock locking) *holdfast.Lease {
+	w.t.Helper()
+	l, err := lock(ctx)
+	redistest.Must(w.t, err)
+	return l
+}
+
+// granted is what came of a wait on a goroutine of its own.
+type granted struct {
+	*holdfast.Lease
+	err error
+}
+
+// asks takes a lock on a goroutine of its own, and returns once that has asked twice: then it sleeps.
+func (w *world) asks(lock locking) <-chan granted {
+	w.t.Helper()
+	sleeps, c := w.asked(scripts, 2), make(chan granted, 1)
+	go func() {
+		l, err := lock(w.ctx)
+		c <- granted{l, err}
+	}()
+	sleeps()
+	return c
+}
+
+// granted waits for the grant.
+func (w *world) granted(what string, c <-chan granted) *holdfast.Lease {
+	w.t.Helper()
+	g := ended(w.t, what, patience, c)
+	redistest.Must(w.t, g.err)
+	return g.Lease
+}
+
+// notIn fails the test unless a try is refused because the lock is held.
+func (w *world) notIn(what string, try locking) {
+	w.t.Helper()
+	_, err := try(w.ctx)
+	redistest.Is(w.t, what, err, holdfast.ErrBusy)
+}
+
+// soon fails the test if what should happen within that time took longer.
+func (w *world) soon(what string, took, within time.Duration) {
+	w.t.Helper()
+	if took > prompt(within) {
+		w.t.Errorf("%s %v, want %v", what, took, within)
+	}
 }

@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -53,9 +52,7 @@ func (w *world) latchRounds(rounds int) {
 		} else if _, err := l.CountDown(w.ctx); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := ended(w.t, "Go's Wait", patience, inGo); err != nil {
-			w.t.Fatal(err)
-		}
+		redistest.Must(w.t, ended(w.t, "Go's Wait", patience, inGo))
 		w.result(inJava)
 		if byJava {
 			w.woken(latchPair, javaToGo, round, (<-at).Sub(zero))
@@ -108,9 +105,7 @@ func TestADeletedLatch(t *testing.T) {
 		if deleted, err := l.Delete(w.ctx); err != nil || !deleted {
 			t.Fatalf("Delete() = %v, %v", deleted, err)
 		}
-		if err := ended(t, "Go's Wait", late, inGo); !errors.Is(err, holdfast.ErrDeleted) {
-			t.Errorf("Wait() = %v", err)
-		}
+		redistest.Is(w.t, "Wait()", ended(t, "Go's Wait", late, inGo), holdfast.ErrDeleted)
 		// Java's waiter wakes only when the latch is set again and comes to zero.
 		still(t, "Java's await for a latch that was deleted", inJava.Done())
 		w.expect("true", counter, "latch.set", "ready", 1)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // For a name with braces, Holdfast keeps the neighbours of the name where Redisson keeps them.
@@ -16,16 +17,9 @@ func TestNamesWithBraces(t *testing.T) {
 		thread := w.redisson("r").Thread("t")
 		client := w.holdfast()
 		for _, name := range []string{"orders", "{user7}:cart", "a:b:c", "{t}{s}", "naïve-名前"} {
-			l, err := client.Mutex(name).Lock(w.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sleeps := w.asked(scripts, 2)
-			waiting := thread.Go("lock.lock", name)
-			sleeps()
-			if err := l.Release(w.ctx); err != nil {
-				t.Fatal(err)
-			}
+			l := w.grant(w.ctx, client.Mutex(name).Lock)
+			waiting := w.sleeps(thread, "lock.lock", name)
+			redistest.Must(t, l.Release(w.ctx))
 			w.result(waiting)
 			if _, err := client.Mutex(name).TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
 				t.Errorf("%q: TryLock() beside Java = %v", name, err)
@@ -48,14 +42,9 @@ func TestNamesWithOddBraces(t *testing.T) {
 				t.Errorf("%q: TryLock() beside Java = %v", name, err)
 			}
 			w.do(thread, "lock.unlock", name)
-			l, err := client.Mutex(name).Lock(w.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := w.grant(w.ctx, client.Mutex(name).Lock)
 			w.expect("false", thread, "lock.tryLock", name, 0, -1)
-			if err := l.Release(w.ctx); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, l.Release(w.ctx))
 		}
 	})
 }
@@ -67,18 +56,11 @@ func TestJavaSleepsThroughAReleaseOfANameWithOddBraces(t *testing.T) {
 		w := newWorld(t, version)
 		thread := w.redisson("r").Thread("t")
 		const lasts = 3 * time.Second
-		l, err := w.holdfast().Mutex("a}b", holdfast.Fixed(lasts)).Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sleeps := w.asked(scripts, 2)
-		waiting := thread.Go("lock.lock", "a}b")
-		sleeps()
+		l := w.grant(w.ctx, w.holdfast().Mutex("a}b", holdfast.Fixed(lasts)).Lock)
+		waiting := w.sleeps(thread, "lock.lock", "a}b")
 		w.parked()
 		over := time.Now().Add(w.ttl("a}b"))
-		if err := l.Release(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, l.Release(w.ctx))
 		w.result(waiting)
 		w.inWhenOver(waiting.At(), over)
 		w.do(thread, "lock.unlock", "a}b")
@@ -91,12 +73,8 @@ func TestNameMappers(t *testing.T) {
 		thread := w.redisson("r", "prefix=shop:").Thread("t")
 		mapped := w.holdfast(holdfast.WithNameMapper(func(name string) string { return "shop:" + name }))
 		w.do(thread, "lock.lock", "orders")
-		if _, err := mapped.Mutex("orders").TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("TryLock() with the same mapper = %v", err)
-		}
-		if _, err := w.holdfast().Mutex("shop:orders").TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("TryLock() of the mapped name = %v", err)
-		}
+		w.notIn("TryLock() with the same mapper", mapped.Mutex("orders").TryLock)
+		w.notIn("TryLock() of the mapped name", w.holdfast().Mutex("shop:orders").TryLock)
 		if _, err := w.holdfast().Mutex("orders").TryLock(w.ctx); err != nil {
 			t.Errorf("TryLock() without the mapper = %v", err)
 		}

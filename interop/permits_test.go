@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestOneSetOfPermits(t *testing.T) {
@@ -32,9 +33,7 @@ func TestOneSetOfPermits(t *testing.T) {
 		w.expect("true", thread, "permits.set", "seats", 3)
 		java := w.do(thread, "permits.acquire", "seats", 60_000)
 		l, err := p.Acquire(w.ctx, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		inGo := p.IDs(l)[0]
 		counts(1, 2)
 
@@ -45,30 +44,22 @@ func TestOneSetOfPermits(t *testing.T) {
 		if ms, err := strconv.Atoi(w.do(thread, "permits.leaseOf", "seats", inGo)); err != nil || ms <= 20_000 || ms > 30_000 {
 			t.Errorf("getLeaseTime(Go's) = %d, %v", ms, err)
 		}
-		if err := p.UpdateLease(w.ctx, java, 2*time.Minute); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, p.UpdateLease(w.ctx, java, 2*time.Minute))
 		w.expect("true", thread, "permits.update", "seats", inGo, 90_000)
 		if left, err := p.Remaining(w.ctx, inGo); err != nil || left <= 80*time.Second {
 			t.Errorf("Remaining(Go's), as Java set it = %v, %v", left, err)
 		}
 
 		// Each language gives back the other's permit.
-		if err := p.ReleaseID(w.ctx, java); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, p.ReleaseID(w.ctx, java))
 		w.refused("IllegalArgumentException", thread, "permits.release", "seats", java)
 		w.do(thread, "permits.release", "seats", inGo)
-		if err := l.Release(w.ctx); !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("Release() of a permit that Java gave back = %v", err)
-		}
+		redistest.Is(w.t, "Release() of a permit that Java gave back", l.Release(w.ctx), holdfast.ErrLost)
 		counts(3, 0)
 
 		w.do(thread, "permits.setAll", "seats", 5)
 		counts(5, 0)
-		if err := p.AddPermits(w.ctx, -1); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, p.AddPermits(w.ctx, -1))
 		counts(4, 0)
 	})
 }
@@ -90,9 +81,7 @@ func TestAPermitRunsOutForTheOther(t *testing.T) {
 		java := w.do(thread, "permits.acquire", "seats", lease.Milliseconds())
 		over := end()
 		l, err := p.Acquire(w.ctx, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		w.inWhenOver(time.Now(), over)
 		w.expect("false", thread, "permits.tryRelease", "seats", java)
 
@@ -100,9 +89,7 @@ func TestAPermitRunsOutForTheOther(t *testing.T) {
 		waiting := thread.Go("permits.acquire", "seats", 60_000)
 		w.result(waiting)
 		w.inWhenOver(waiting.At(), over)
-		if err := l.Release(w.ctx); !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("Release() = %v", err)
-		}
+		redistest.Is(w.t, "Release()", l.Release(w.ctx), holdfast.ErrLost)
 		w.expect("0", thread, "permits.available", "seats")
 	})
 }
@@ -114,13 +101,9 @@ func TestARenewedPermitIsKept(t *testing.T) {
 		p := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease))).PermitSemaphore("seats")
 		w.do(thread, "permits.set", "seats", 1)
 		l, err := p.Acquire(w.ctx, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		w.expect("", thread, "permits.tryAcquire", "seats", (2 * lease).Milliseconds(), 60_000)
-		if err := l.Release(w.ctx); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, l.Release(w.ctx))
 	})
 }
 
@@ -137,8 +120,6 @@ func TestPermitsOfJavaThatNeverEnd(t *testing.T) {
 		if _, err := p.TryAcquire(w.ctx, 2); !errors.Is(err, holdfast.ErrBusy) {
 			t.Errorf("TryAcquire(2) beside one that never ends = %v", err)
 		}
-		if err := p.ReleaseID(w.ctx, id); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, p.ReleaseID(w.ctx, id))
 	})
 }

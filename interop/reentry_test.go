@@ -1,4 +1,5 @@
-// Each language sees the other's counts of re-entry in Redis.
+// Each language sees the other's counts of re-entry in Redis; a multi-lock behaves like its locks; tokens are one growing
+// sequence.
 
 package interop
 
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestJavasCountsAreSeenInGo(t *testing.T) {
@@ -21,9 +23,7 @@ func TestJavasCountsAreSeenInGo(t *testing.T) {
 			w.do(thread, step.command, "counted")
 			w.expect(strconv.Itoa(step.count), thread, "lock.count", "counted")
 			owner, err := m.Holder(w.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			count, err := m.HoldCount(w.ctx, owner)
 			if err != nil || count != step.count {
 				t.Errorf("after %s: HoldCount = %d, %v; want %d", step.command, count, err, step.count)
@@ -44,9 +44,7 @@ func TestGosCountsAreSeenInJava(t *testing.T) {
 		ctx := w.ctx
 		for count := 1; count <= 3; count++ {
 			l, err := m.Lock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			leases, ctx = append(leases, l), l.Context(w.ctx)
 			w.holds("counted", map[string]string{l.Owner().String(): strconv.Itoa(count)})
 			w.expect("true", thread, "lock.locked", "counted")
@@ -56,9 +54,7 @@ func TestGosCountsAreSeenInJava(t *testing.T) {
 			w.refused("IllegalMonitorStateException", thread, "lock.unlock", "counted")
 		}
 		for i, l := range leases { // in the order of their grants, which Java could not do
-			if err := l.Release(w.ctx); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, l.Release(w.ctx))
 			if left := len(leases) - 1 - i; left > 0 {
 				w.holds("counted", map[string]string{l.Owner().String(): strconv.Itoa(left)})
 			}
@@ -75,17 +71,12 @@ func TestRemainingTimeIsTheSame(t *testing.T) {
 		client := w.holdfast()
 		m := client.Mutex("timed", holdfast.Fixed(time.Minute))
 		w.expect("-2", thread, "lock.remaining", "timed")
-		l, err := m.Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grant(w.ctx, m.Lock)
 		ms, err := strconv.Atoi(w.do(thread, "lock.remaining", "timed"))
 		if err != nil || ms <= 50_000 || ms > 60_000 {
 			t.Errorf("Java sees %d ms of a minute, %v", ms, err)
 		}
-		if err := l.Release(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, l.Release(w.ctx))
 		w.do(thread, "lock.lock", "timed", 60_000)
 		left, err := m.Remaining(w.ctx)
 		if err != nil || left <= 50*time.Second || left > time.Minute {
@@ -125,4 +116,91 @@ func (w *world) holds(key string, want map[string]string) {
 			w.t.Errorf("%s: %v, want %v", key, got, want)
 		}
 	}
+}
+
+func TestMultiLocksOfBothLanguages(t *testing.T) {
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
+		thread := w.redisson("r").Thread("t")
+		client := w.holdfast()
+		both := holdfast.NewMultiLock(client.Mutex("b"), client.Mutex("a"))
+
+		w.do(thread, "multi.lock", "a,b")
+		_, err := both.TryLock(w.ctx)
+		redistest.Is(t, "TryLock() beside Java's", err, holdfast.ErrBusy)
+		w.do(thread, "multi.unlock", "a,b")
+		l, err := both.Lock(w.ctx)
+		redistest.Must(t, err)
+		// An old multi-lock of Java gives up at once if it has no time to wait.
+		w.expect("false", thread, "multi.tryLock", "a,b", 50, -1)
+		w.expect("false", thread, "lock.tryLock", "b", 0, -1)
+		redistest.Must(t, l.Release(w.ctx))
+		w.expect("true", thread, "multi.tryLock", "a,b", 1000, -1)
+		w.do(thread, "multi.unlock", "a,b")
+	})
+}
+
+func TestTokensGrowAcrossLanguages(t *testing.T) {
+	everywhere(t, "3.19", func(t *testing.T, w *world) {
+		thread := w.redisson("r").Thread("t")
+		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
+		last := int64(0)
+		for range redistest.Count(t, 1000) {
+			inJava, err := strconv.ParseInt(w.do(thread, "fenced.lockToken", "account"), 10, 64)
+			if err != nil || inJava <= last {
+				t.Fatalf("Java's token %d after %d, %v", inJava, last, err)
+			}
+			w.do(thread, "fenced.unlock", "account")
+			l := w.grant(w.ctx, m.Lock)
+			if l.Token() <= inJava {
+				t.Fatalf("Go's token %d after %d", l.Token(), inJava)
+			}
+			last = l.Token()
+			w.expect(strconv.FormatInt(last, 10), thread, "fenced.token", "account")
+			redistest.Must(t, l.Release(w.ctx))
+		}
+		if left := w.ttl("redisson_lock_token:{account}"); left != -1 {
+			t.Errorf("the token's key has an expiry: %v", left)
+		}
+	})
+}
+
+// Nesting in Java uses up a token, and then the outer section has an old token. In Go all leases of
+// a hold share one token.
+func TestATokenIsTheHoldsOwn(t *testing.T) {
+	everywhere(t, "3.19", func(t *testing.T, w *world) {
+		thread := w.redisson("r").Thread("t")
+		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
+		outer := w.grant(w.ctx, m.Lock)
+		inner := w.grant(outer.Context(w.ctx), m.Lock)
+		w.expect(strconv.FormatInt(outer.Token(), 10), thread, "fenced.token", "account")
+		if inner.Token() != outer.Token() {
+			t.Errorf("tokens %d and %d of one hold", outer.Token(), inner.Token())
+		}
+		for _, l := range []*holdfast.Lease{inner, outer} {
+			redistest.Must(t, l.Release(w.ctx))
+		}
+
+		first := w.do(thread, "fenced.lockToken", "account")
+		w.do(thread, "fenced.lock", "account")
+		if now := w.do(thread, "fenced.token", "account"); now == first {
+			t.Error("Redisson does not burn tokens on re-entry any more: say so in docs/redisson-interop.md")
+		}
+	})
+}
+
+// Redisson counts from the token that it finds. Where the token's key is gone, Redisson begins at
+// 1. Go goes on from the time.
+func TestTokensGrowWhenJavaLosesThem(t *testing.T) {
+	everywhere(t, "3.19", func(t *testing.T, w *world) {
+		thread := w.redisson("r").Thread("t")
+		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
+		before := w.grant(w.ctx, m.Lock)
+		redistest.Must(t, w.rdb.Del(w.ctx, "account", "redisson_lock_token:{account}").Err())
+		w.expect("1", thread, "fenced.lockToken", "account")
+		w.do(thread, "fenced.unlock", "account")
+		after := w.grant(w.ctx, m.Lock)
+		if after.Token() <= before.Token() || after.Token() < time.Now().Add(-time.Minute).UnixMicro() {
+			t.Errorf("token %d after %d", after.Token(), before.Token())
+		}
+	})
 }

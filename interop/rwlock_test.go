@@ -4,12 +4,12 @@ package interop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // Readers of both languages are in one hash, each with a field and a timeout key. A writer of
@@ -22,10 +22,7 @@ func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
 
 		w.do(reader, "read.lock", "doc")
 		w.do(reader, "read.lock", "doc") // nested
-		l, err := m.RLock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grant(w.ctx, m.RLock)
 		fields := w.hash("doc")
 		if fields["mode"] != "read" || fields[l.Owner().String()] != "1" || len(fields) != 3 {
 			t.Errorf("two readers: %v", fields)
@@ -45,20 +42,14 @@ func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
 		}
 
 		w.expect("false", writer, "write.tryLock", "doc", 0, -1)
-		if _, err := m.TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("TryLock() = %v", err)
-		}
-		if err := l.Release(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		w.notIn("TryLock()", m.TryLock)
+		redistest.Must(t, l.Release(w.ctx))
 		w.do(reader, "read.unlock", "doc")
 		w.expect("false", writer, "write.tryLock", "doc", 0, -1)
 		w.do(reader, "read.unlock", "doc")
 		w.holds("doc", nil)
 		w.expect("true", writer, "write.tryLock", "doc", 0, -1)
-		if _, err := m.TryRLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("TryRLock() = %v", err)
-		}
+		w.notIn("TryRLock()", m.TryRLock)
 		if owner, err := m.Holder(w.ctx); err != nil || w.hash("doc")[owner.String()+":write"] != "1" {
 			t.Errorf("Holder() = %v, %v", owner, err)
 		}
@@ -71,10 +62,7 @@ func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
 func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
-		l, err := w.holdfast().RWMutex("doc").Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grant(w.ctx, w.holdfast().RWMutex("doc").Lock)
 		const readers = 10
 		sleeps := w.asked(scripts, 2*readers)
 		var waiting []*Call
@@ -84,9 +72,7 @@ func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
 		sleeps()
 		w.parked()
 		released := time.Now()
-		if err := l.Release(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, l.Release(w.ctx))
 		for i, call := range waiting {
 			w.result(call)
 			if after := call.At().Sub(released); after > prompt(byMessage) {
@@ -117,13 +103,9 @@ func TestAWriterOfJavaWakesAllReadersOfGo(t *testing.T) {
 		released := time.Now()
 		w.do(writer, "write.unlock", "doc")
 		for range 2 * readers {
-			if err := ended(t, "a reader of Go", patience, granted); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, ended(t, "a reader of Go", patience, granted))
 		}
-		if after := time.Since(released); after > prompt(byMessage) {
-			t.Errorf("all readers were in after %v", after)
-		}
+		w.soon("all readers were in after", time.Since(released), byMessage)
 	})
 }
 
@@ -138,53 +120,23 @@ func TestDowngrading(t *testing.T) {
 
 		w.do(writer, "write.lock", "doc")
 		w.do(writer, "read.lock", "doc")
-		sleeps := w.asked(scripts, 2)
-		granted := make(chan error, 1)
-		ctx, cancel := context.WithCancel(w.ctx)
-		defer cancel()
-		var l *holdfast.Lease
-		go func() {
-			var err error
-			l, err = m.RLock(ctx)
-			granted <- err
-		}()
-		sleeps()
+		granted := w.asks(m.RLock)
 		downgraded := time.Now()
 		w.do(writer, "write.unlock", "doc")
-		if err := ended(t, "Go's reader after Java's downgrade", patience, granted); err != nil {
-			t.Fatal(err)
-		}
-		if after := time.Since(downgraded); after > prompt(poll+late) {
-			t.Errorf("Go's reader was in after %v, want a poll at the most", after)
-		}
+		l := w.granted("Go's reader after Java's downgrade", granted)
+		w.soon("Go's reader was in after", time.Since(downgraded), poll+late)
 		w.do(writer, "read.unlock", "doc")
-		if err := l.Release(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, l.Release(w.ctx))
 
-		write, err := m.Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := m.RLock(write.Context(w.ctx))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sleeps = w.asked(scripts, 2)
-		waiting := reader.Go("read.lock", "doc")
-		sleeps()
+		write := w.grant(w.ctx, m.Lock)
+		read := w.grant(write.Context(w.ctx), m.RLock)
+		waiting := w.sleeps(reader, "read.lock", "doc")
 		downgraded = time.Now()
-		if err := write.Release(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, write.Release(w.ctx))
 		w.result(waiting)
-		if after := waiting.At().Sub(downgraded); after > prompt(byMessage) {
-			t.Errorf("Java's reader was in %v after Go's downgrade", after)
-		}
+		w.soon("after Go's downgrade Java's reader was in after", waiting.At().Sub(downgraded), byMessage)
 		w.do(reader, "read.unlock", "doc")
-		if err := read.Release(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, read.Release(w.ctx))
 		w.holds("doc", nil)
 	})
 }
@@ -211,15 +163,11 @@ func TestEachSideIsTakenByForce(t *testing.T) {
 			lock func(context.Context) (*holdfast.Lease, error)
 		}{{"write", m.Lock}, {"read", m.RLock}} {
 			l, err := c.lock(w.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			held := l.Context(w.ctx)
 			w.expect("true", thread, c.kind+".forceUnlock", "doc")
 			ended(t, "the context of a "+c.kind+" lease that was taken away", lease/3+late, held.Done())
-			if err := l.Release(w.ctx); !errors.Is(err, holdfast.ErrLost) {
-				t.Errorf("Release() = %v", err)
-			}
+			redistest.Is(w.t, "Release()", l.Release(w.ctx), holdfast.ErrLost)
 			w.holds("doc", nil)
 		}
 	})
@@ -232,10 +180,7 @@ func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
 		reader, writer := redisson.Thread("reader"), redisson.Thread("writer")
 		w.do(reader, "read.lock", "doc")
 		dead := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
-		l, err := dead.RWMutex("doc").RLock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grant(w.ctx, dead.RWMutex("doc").RLock)
 		dead.Close() // as if killed: its hold is left to run out
 		over := time.Now().Add(w.ttl(fmt.Sprintf("{doc}:%s:rwlock_timeout:1", l.Owner())))
 		w.renewed("doc")
@@ -245,9 +190,7 @@ func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
 		left := time.Now()
 		w.do(reader, "read.unlock", "doc")
 		w.result(waiting)
-		if after := waiting.At().Sub(left); after > prompt(byMessage) {
-			t.Errorf("the writer was in %v after the last live reader had left", after)
-		}
+		w.soon("once the last live reader had left, the writer was in after", waiting.At().Sub(left), byMessage)
 	})
 }
 
@@ -262,10 +205,7 @@ func TestAnOldRedissonKeepsDeadReaders(t *testing.T) {
 		reader := w.redisson("r", watchdog()).Thread("reader")
 		w.do(reader, "read.lock", "doc")
 		dead := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
-		l, err := dead.RWMutex("doc").RLock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grant(w.ctx, dead.RWMutex("doc").RLock)
 		dead.Close() // as if killed
 		kept := fmt.Sprintf("{doc}:%s:rwlock_timeout:1", l.Owner())
 		time.Sleep(2 * lease) // on the server's clock
@@ -274,9 +214,7 @@ func TestAnOldRedissonKeepsDeadReaders(t *testing.T) {
 		}
 		w.do(reader, "read.unlock", "doc")
 		over := time.Now().Add(w.ttl(kept))
-		if _, err := w.holdfast().RWMutex("doc").Lock(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		w.grant(w.ctx, w.holdfast().RWMutex("doc").Lock)
 		w.inWhenOver(time.Now(), over)
 	})
 }

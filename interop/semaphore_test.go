@@ -3,12 +3,12 @@
 package interop
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestOneCountOfPermits(t *testing.T) {
@@ -28,25 +28,17 @@ func TestOneCountOfPermits(t *testing.T) {
 			t.Errorf("TrySetPermits() = %v, %v", set, err)
 		}
 		w.do(thread, "semaphore.acquire", "tickets", 2)
-		if err := s.Acquire(w.ctx, 2); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, s.Acquire(w.ctx, 2))
 		available(1)
 		w.expect("false", thread, "semaphore.tryAcquire", "tickets", 2, 0)
-		if err := s.TryAcquire(w.ctx, 2); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("TryAcquire() = %v", err)
-		}
+		redistest.Is(w.t, "TryAcquire()", s.TryAcquire(w.ctx, 2), holdfast.ErrBusy)
 		// Nobody owns a permit: each language may give back what the other took.
 		w.do(thread, "semaphore.release", "tickets", 2)
-		if err := s.Release(w.ctx, 2); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, s.Release(w.ctx, 2))
 		available(5)
 		w.do(thread, "semaphore.add", "tickets", -7)
 		available(-2)
-		if err := s.AddPermits(w.ctx, 4); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, s.AddPermits(w.ctx, 4))
 		available(2)
 		if n, err := s.Drain(w.ctx); err != nil || n != 2 {
 			t.Errorf("Drain() = %d, %v", n, err)
@@ -84,9 +76,7 @@ func TestAReleaseOfManyWakesAsMany(t *testing.T) {
 				w.result(call)
 			}
 			for range each {
-				if err := ended(t, "a goroutine", patience, inGo); err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, ended(t, "a goroutine", patience, inGo))
 			}
 			if after := time.Since(released); after > prompt(byMessage) {
 				t.Errorf("released by %s: all were in after %v", by, after)
@@ -111,21 +101,13 @@ func TestALostMessage(t *testing.T) {
 		sleeps()
 		w.parked()
 		freed := time.Now()
-		if err := w.rdb.IncrBy(w.ctx, "tickets", 2).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := ended(t, "Go's waiter", patience, inGo); err != nil {
-			t.Fatal(err)
-		}
-		if after := time.Since(freed); after > prompt(poll+late) {
-			t.Errorf("Go's waiter was in after %v", after)
-		}
+		redistest.Must(t, w.rdb.IncrBy(w.ctx, "tickets", 2).Err())
+		redistest.Must(t, ended(t, "Go's waiter", patience, inGo))
+		w.soon("Go's waiter was in after", time.Since(freed), poll+late)
 		still(t, "Java's waiter, whom nobody told", inJava.Done())
 		// Any release of Go wakes the thread, because Holdfast tells how many permits are free in
 		// all.
-		if err := s.Release(w.ctx, 1); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, s.Release(w.ctx, 1))
 		w.result(inJava)
 	})
 }

@@ -116,9 +116,7 @@ func (w *world) wokenInGo(pair string, hold, want side, client *holdfast.Client,
 			w.t.Fatal(g.err)
 		}
 		w.woken(pair, javaToGo, round, g.at.Sub(released))
-		if err := g.giveBack(w.ctx); err != nil {
-			w.t.Fatal(err)
-		}
+		redistest.Must(w.t, g.giveBack(w.ctx))
 	}
 	w.promptly(pair, javaToGo)
 }
@@ -129,17 +127,13 @@ func (w *world) wokenInJava(pair string, hold, want side, client *holdfast.Clien
 	take := hold.take(client, "woken")
 	for round := range rounds + warmUps {
 		giveBack, err := take(w.ctx)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		redistest.Must(w.t, err)
 		sleeps := w.asked(scripts, 2)
 		command, args := javaTake(want.java, "woken")
 		waiting := thread.Go(command, args...)
 		sleeps()
 		released := time.Now()
-		if err := giveBack(w.ctx); err != nil {
-			w.t.Fatal(err)
-		}
+		redistest.Must(w.t, giveBack(w.ctx))
 		held := w.result(waiting)
 		w.woken(pair, goToJava, round, waiting.At().Sub(released))
 		command, args = javaGiveBack(want.java, "woken", held)
@@ -189,33 +183,21 @@ func TestANestedReleaseTellsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		outer, err := m.Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		inner, err := m.Lock(outer.Context(w.ctx))
-		if err != nil {
-			t.Fatal(err)
-		}
+		outer := w.grant(w.ctx, m.Lock)
+		inner := w.grant(outer.Context(w.ctx), m.Lock)
 		for _, l := range []*holdfast.Lease{inner, outer} {
-			if err := l.Release(w.ctx); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, l.Release(w.ctx))
 		}
 		w.do(thread, "lock.lock", "nested")
 		w.do(thread, "lock.lock", "nested")
 		w.do(thread, "lock.unlock", "nested")
 		w.do(thread, "lock.unlock", "nested")
 
-		if err := publish(w.ctx, channel, "end").Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, publish(w.ctx, channel, "end").Err())
 		got := ""
 		for {
 			message, err := messages.ReceiveMessage(w.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			got += message.Payload + " "
 			if message.Payload == "end" {
 				break

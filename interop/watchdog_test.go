@@ -30,10 +30,7 @@ func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
 		holder, waiter := redisson.Thread("holder"), redisson.Thread("waiter")
 		client := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
 		w.do(holder, "lock.lock", "javas")
-		l, err := client.Mutex("gos").Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grant(w.ctx, client.Mutex("gos").Lock)
 
 		inJava := waiter.Go("lock.tryLock", "gos", (3 * lease).Milliseconds(), -1)
 		ctx, cancel := context.WithTimeout(w.ctx, 3*lease)
@@ -57,19 +54,14 @@ func TestAFixedLeaseOfGoEnds(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		w.do(thread, "lock.lock", "warm")
-		l, err := w.holdfast().Mutex("fixed", holdfast.Fixed(lease)).Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grant(w.ctx, w.holdfast().Mutex("fixed", holdfast.Fixed(lease)).Lock)
 		over := time.Now().Add(w.ttl("fixed"))
 		waiting := thread.Go("lock.lock", "fixed", 60_000)
 		w.result(waiting)
 		w.inWhenOver(waiting.At(), over)
 
 		before := w.hash("fixed")
-		if err := l.Release(w.ctx); !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("Release() = %v, want ErrLost", err)
-		}
+		redistest.Is(w.t, "Release()", l.Release(w.ctx), holdfast.ErrLost)
 		w.holds("fixed", before)
 		w.do(thread, "lock.unlock", "fixed")
 	})
@@ -82,17 +74,12 @@ func TestAFixedLeaseOfJavaEnds(t *testing.T) {
 		m := w.holdfast().Mutex("fixed")
 		w.do(thread, "lock.lock", "fixed", lease.Milliseconds())
 		over := time.Now().Add(w.ttl("fixed"))
-		l, err := m.Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grant(w.ctx, m.Lock)
 		w.inWhenOver(time.Now(), over)
 
 		w.refused("IllegalMonitorStateException", thread, "lock.unlock", "fixed")
 		w.holds("fixed", map[string]string{l.Owner().String(): "1"})
-		if err := l.Release(w.ctx); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, l.Release(w.ctx))
 	})
 }
 

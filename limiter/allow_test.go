@@ -122,9 +122,7 @@ func TestAllow_RedisOutOfReach(t *testing.T) {
 		world.WantErr(t, shut.Wait(ctx, 1), holdfast.ErrUnavailable, context.DeadlineExceeded)
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := open.Wait(ctx, 1); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, open.Wait(ctx, 1))
 		if r, err := open.Reserve(t.Context(), 1); err != nil || r.Delay() != 0 || r.Cancel(t.Context()) != nil {
 			t.Errorf("Reserve: %v", err)
 		}

@@ -4,12 +4,15 @@ package limiter_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/limiter"
 )
@@ -71,9 +74,7 @@ func TestShare_WhatIsLeftIsGivenBack(t *testing.T) {
 func TestShare_ShutdownGivesBackAtOnce(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		allow(t, hundred(p, limiter.Share(16)), 3, true, 97)
-		if err := p.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, p.Shutdown(t.Context()))
 		world.Within(t, "Shutdown", w.Now(), 0, 100*time.Millisecond)
 		allow(t, hundred(q), 1, true, 96)
 	})
@@ -102,13 +103,9 @@ func TestAcquire_AtTheSameTimeAndInATime(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		a, b := ten(p, limiter.Concurrent(2)), ten(q, limiter.Concurrent(2))
 		first, err := a.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		held, _, err := acquired(w, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		_, err = a.Locker().TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBusy)
 		if l, ok := holdfast.LeaseFrom(held.Context(t.Context()), b.Locker()); !ok || l == nil {
@@ -119,9 +116,7 @@ func TestAcquire_AtTheSameTimeAndInATime(t *testing.T) {
 		_, err = a.Locker().TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBusy) // by the rate
 		l, took, err := acquired(w, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		world.Within(t, "the second", took, 90*time.Millisecond, 110*time.Millisecond)
 		// A process that dies gives back when its lease is over.
 		p.Close()
@@ -170,4 +165,19 @@ func TestShare_TheOthersFindRedisUnreachableToo(t *testing.T) {
 		all.Wait()
 		p.Unplug(false)
 	})
+}
+
+// When memory is short, nothing can be taken, and what is refused changes nothing.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Server(t)
+	client := clienttest.OpenClient(t, server.Client(t))
+	l := client.Limiter("api", limiter.Rate(10, time.Hour))
+	redistest.Must(t, server.Admin().ConfigSet(t.Context(), "maxmemory", "1").Err())
+	if _, err := l.Allow(t.Context(), 1); !errors.Is(err, holdfast.ErrOutOfMemory) {
+		t.Errorf("Allow: %v", err)
+	}
+	if err := l.Set(t.Context(), limiter.Rate(10, time.Hour)); !errors.Is(err, holdfast.ErrOutOfMemory) {
+		t.Errorf("Set: %v", err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/limiter"
 )
@@ -43,9 +44,7 @@ func TestWait_ShortOnesAskOnce(t *testing.T) {
 		begin := w.Now()
 		p.Forget()
 		for i := range 5 {
-			if err := l.Wait(t.Context(), 1); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, l.Wait(t.Context(), 1))
 			world.Within(t, "waited", w.Now()-begin, time.Duration(i+1)*tenth, time.Duration(i+1)*tenth+2*time.Millisecond)
 		}
 		if n := p.Runs(""); n != 5 {
@@ -143,16 +142,12 @@ func TestReserve(t *testing.T) {
 		reserve := func(n int) *limiter.Reservation {
 			t.Helper()
 			r, err := l.Reserve(t.Context(), n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			return r
 		}
 		cancel := func(r *limiter.Reservation) {
 			t.Helper()
-			if err := r.Cancel(t.Context()); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, r.Cancel(t.Context()))
 		}
 		a, b := reserve(5), reserve(2)
 		world.Within(t, "the delay", a.Delay(), 0, 0)

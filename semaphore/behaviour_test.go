@@ -58,9 +58,7 @@ func (w *pair) on(n int64, f redistest.Fault) {
 
 func (w *pair) ok(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 }
 
 func (w *pair) is(err error, targets ...error) {

@@ -21,9 +21,7 @@ func TestALateAcquisitionDoesNotShortenALeaseThatWasExtended(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, err := s.Acquire(t.Context(), 1) // warm
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		w.Release(first)
 		begin := w.Now()
 		n := 0
@@ -39,12 +37,8 @@ func TestALateAcquisitionDoesNotShortenALeaseThatWasExtended(t *testing.T) {
 		synctest.Wait()
 		p.HangUp() // the connection breaks; what was sent still arrives
 		l, err := a.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Extend(t.Context(), 10*time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
+		redistest.Must(t, l.Extend(t.Context(), 10*time.Minute))
 		w.At(begin + 35*time.Second)
 		other, err := q.PermitSemaphore("s").TryAcquire(t.Context(), 1)
 		if err == nil {

@@ -37,9 +37,7 @@ func TestHundredThousandExpiredPermits(t *testing.T) {
 		if err != nil {
 			t.Fatalf("visit %d: %v", visit, err)
 		}
-		if err := l.Release(ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, l.Release(ctx))
 		if n, err := s.Permits(ctx); n != all || err != nil {
 			t.Fatalf("visit %d: %d in all, %v", visit, n, err)
 		}

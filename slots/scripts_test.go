@@ -396,9 +396,7 @@ func TestNothingStaysWithoutAnExpiry(t *testing.T) {
 	for _, refused := range [][]any{{"-pexpire"}, {"-pexpire", "-zrem"}} {
 		a := newAsker(t, rdb)
 		user := append([]any{"ACL", "SETUSER", "some", "on", "nopass", "~*", "&*", "+@all"}, refused...)
-		if err := rdb.Do(t.Context(), user...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, rdb.Do(t.Context(), user...).Err())
 		b := newAsker(t, redis.NewClient(&redis.Options{Addr: rdb.Options().Addr, Username: "some", Password: "x"}))
 		for _, command := range []string{"acquire a", "acquire a waited=0 marks=3000"} {
 			if got := b.Ask(time.Minute, command); got == "1 30s 0" {

@@ -64,9 +64,7 @@ func busy(t *testing.T, s *slots.Slots) {
 func release(t *testing.T, all ...slots.Slot) {
 	t.Helper()
 	for _, s := range all {
-		if err := s.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, s.Release(t.Context()))
 	}
 }
 
@@ -404,8 +402,6 @@ func TestTheNumberUnderDo(t *testing.T) {
 			release(t, get(t, s, 1))
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 	})
 }

@@ -1,9 +1,14 @@
+// The torture is started with what it needs, takes turns, and notices a calm.
+
 package main
 
 import (
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +20,7 @@ func TestMain(m *testing.M) { redistest.Main(m, contender()) }
 
 func TestTheCommandLine(t *testing.T) {
 	c, err := parse([]string{"-topology", "cluster", "-kinds", "mutex,rw", "-faults", "none", "-seed", "7"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	if c.Seed != 7 || c.Replicas != 1 || len(c.Faults) != 0 || !slices.Equal(c.Kinds, []string{"mutex", "rw"}) {
 		t.Errorf("%+v", c)
 	}
@@ -107,17 +110,60 @@ func TestEveryClassCanBeInjected(t *testing.T) {
 func TestAResolverFailsForATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &resolver{}
-		if err := r.lookup("a"); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, r.lookup("a"))
 		r.fail(time.Second)
 		var failed *net.DNSError
 		if err := r.lookup("a"); !errors.As(err, &failed) {
 			t.Errorf("err = %v", err)
 		}
 		time.Sleep(time.Second)
-		if err := r.lookup("a"); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, r.lookup("a"))
 	})
+}
+
+func TestReportsAreAddedUp(t *testing.T) {
+	dir := t.TempDir()
+	publish := func(r *report) {
+		t.Helper()
+		redistest.Must(t, r.publish(new(strings.Builder), dir))
+	}
+	publish(&report{
+		Topology: "quorum", Ground: "plain: TCP", Seed: 1, Commit: "abc", Took: duration(90 * time.Second), Grants: 10, Faults: 2,
+		Kinds:    map[string]*kindReport{"quorum": {Grants: 10, WorstWait: duration(1500 * time.Microsecond)}},
+		Endings:  map[string]int{lost: 1},
+		Recovery: duration(-time.Second),
+	})
+	publish(&report{
+		Topology: "quorum", Ground: "plain: TCP", Seed: 2, Commit: "def", Took: duration(time.Minute), Grants: 5, Faults: 3,
+		Kinds:      map[string]*kindReport{"quorum": {Grants: 4}, "quorumrw": {Grants: 1}},
+		Endings:    map[string]int{lost: 2, released: 1},
+		Overlaps:   1,
+		Violations: []string{"overlap"},
+	})
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	sum, err := addUp(files)
+	redistest.Must(t, err)
+	if sum.Grants != 15 || sum.Faults != 5 || sum.Overlaps != 1 || sum.Took != duration(150*time.Second) || len(sum.Violations) != 1 {
+		t.Errorf("%+v", sum)
+	}
+	if k := sum.Kinds["quorum"]; k.Grants != 14 || k.WorstWait != duration(1500*time.Microsecond) || sum.Kinds["quorumrw"].Grants != 1 {
+		t.Errorf("%+v", k)
+	}
+	if sum.Endings[lost] != 3 || sum.Endings[released] != 1 || len(sum.Parts) != 2 || sum.Commit != "abc; def" {
+		t.Errorf("%+v", sum)
+	}
+	for name, other := range map[string]*report{
+		"a sum":            sum,
+		"another topology": {Topology: "single", Ground: "plain: TCP", Seed: 3},
+	} {
+		redistest.Must(t, os.RemoveAll(filepath.Join(dir, "torture-quorum-2.json")))
+		publish(other)
+		files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+		if _, err := addUp(files); err == nil {
+			t.Errorf("%s was added", name)
+		}
+	}
+	if _, err := addUp(nil); err == nil {
+		t.Error("nothing was added up")
+	}
 }

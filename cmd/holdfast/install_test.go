@@ -47,20 +47,14 @@ func TestTheReleasedCommandIsInstalledByItsPath(t *testing.T) {
 func publish(t *testing.T, proxy, path, dir string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	text = withVersion(t, text)
 	listed, err := zip.CheckDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	var files []zip.File
 	for _, on := range listed.Valid {
 		name, err := filepath.Rel(dir, on)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		f := file{dir: dir, name: filepath.ToSlash(name)}
 		if name == "go.mod" {
 			f.text = text
@@ -68,20 +62,14 @@ func publish(t *testing.T, proxy, path, dir string) {
 		files = append(files, f)
 	}
 	var packed bytes.Buffer
-	if err := zip.Create(&packed, module.Version{Path: path, Version: released}, files); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, zip.Create(&packed, module.Version{Path: path, Version: released}, files))
 	at := filepath.Join(proxy, path, "@v")
-	if err := os.MkdirAll(at, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, os.MkdirAll(at, 0o755))
 	for name, content := range map[string][]byte{
 		"list": []byte(released + "\n"), released + ".info": []byte(`{"Version":"` + released + `"}`),
 		released + ".mod": text, released + ".zip": packed.Bytes(),
 	} {
-		if err := os.WriteFile(filepath.Join(at, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, os.WriteFile(filepath.Join(at, name), content, 0o600))
 	}
 }
 
@@ -105,26 +93,18 @@ func (f file) Open() (io.ReadCloser, error) {
 func withVersion(t *testing.T, text []byte) []byte {
 	t.Helper()
 	mod, err := modfile.Parse("go.mod", text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	if mod.Module.Mod.Path == library {
 		return text
 	}
-	if err := mod.DropReplace(library, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := mod.AddRequire(library, released); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, mod.DropReplace(library, ""))
+	redistest.Must(t, mod.AddRequire(library, released))
 	mod.Cleanup()
 	if len(mod.Replace) > 0 {
 		t.Fatalf("%s replaces more than the library: it could not be installed", mod.Module.Mod.Path)
 	}
 	text, err = mod.Format()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return text
 }
 

@@ -65,9 +65,7 @@ func TestLeader_TakesOver(t *testing.T) {
 	three := campaign()
 	candidates(t, url, 1)
 	election := client(t, url).Leader("x")
-	if err := election.RequestResign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, election.RequestResign(t.Context()))
 	three.await("ready")
 	all := beats(t, file)
 	for n := range 2 {
@@ -116,9 +114,7 @@ func TestLeader_ALossThatOnlyTheReleaseFinds(t *testing.T) {
 			s, url := server(t)
 			c := start(t, url, "", slices.Concat([]string{"leader", "x"}, how, []string{"sh", "-c", fmt.Sprint("echo ready; read a; exit ", code)})...)
 			c.await("ready")
-			if err := s.Admin().FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, s.Admin().FlushAll(t.Context()).Err())
 			fmt.Fprintln(c.in)
 			if c.want(want); want == 76 && !strings.Contains(c.said(), "found out when the program had ended") {
 				t.Errorf("%v: it says %q", how, c.said())
@@ -143,9 +139,7 @@ func TestLeader_Probes(t *testing.T) {
 			return nil
 		})
 		reply, err := http.Get(at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		defer reply.Body.Close()
 		var status struct {
 			Leader struct{ Identity string }
@@ -165,13 +159,9 @@ func TestLeader_Probes(t *testing.T) {
 func TestAttach(t *testing.T) {
 	_, url := server(t)
 	l, err := client(t, url).Mutex("x", holdfast.Fixed(time.Minute)).Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	owner, err := l.Detach(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	start(t, url, "", "attach", "x", "--", "true").want(64)
 	start(t, url, "", "attach", "x", "--owner", "somebody", "--", "true").want(64)
 	start(t, url, "", "run", "x", "-n", "--", "true").want(75)

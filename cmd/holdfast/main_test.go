@@ -21,6 +21,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -123,9 +126,7 @@ func beat(file string) {
 func beats(t *testing.T, file string) [][]time.Time {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	of := make(map[int][]time.Time)
 	var order []int
 	for line := range strings.Lines(string(text)) {
@@ -185,15 +186,11 @@ func startIn(t *testing.T, group *syscall.SysProcAttr, url, role string, args ..
 	c.Env = append(os.Environ(), "HOLDFAST_URL="+url, roleVar+"="+role)
 	c.Stderr, c.SysProcAttr = c, group
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	if c.in, err = c.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, c.Start())
 	go func() {
 		defer close(c.ended)
 		for s := bufio.NewScanner(out); s.Scan(); {
@@ -293,9 +290,7 @@ func (c *command) want(code int) (rest []string) {
 
 func (c *command) send(s syscall.Signal) {
 	c.t.Helper()
-	if err := c.Process.Signal(s); err != nil {
-		c.t.Fatal(err)
-	}
+	redistest.Must(c.t, c.Process.Signal(s))
 }
 
 // below returns the process ids of the command's children.
@@ -304,9 +299,7 @@ func (c *command) below() (pids []int) { return below(c.t, c.Process.Pid) }
 func below(t *testing.T, parent int) (pids []int) {
 	t.Helper()
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for _, task := range tasks {
 		text, _ := os.ReadFile(task)
 		for _, field := range strings.Fields(string(text)) {
@@ -346,9 +339,7 @@ func TestTheBinaryIsStaticAndStartsQuickly(t *testing.T) {
 		t.Skip("built with the race detector, which links C")
 	}
 	f, err := elf.Open(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
@@ -369,4 +360,20 @@ func TestTheBinaryIsStaticAndStartsQuickly(t *testing.T) {
 	if info, err := os.Stat(binary); err == nil {
 		t.Logf("%d MB, starts in %v", info.Size()>>20, best.Round(time.Millisecond))
 	}
+}
+
+// client returns a Client of the Redis at url.
+func client(t *testing.T, url string) *holdfast.Client {
+	t.Helper()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(options)
+	c := holdfast.New(rdb)
+	t.Cleanup(func() {
+		_ = c.Close()
+		_ = rdb.Close()
+	})
+	return c
 }

@@ -20,9 +20,7 @@ import (
 func TestRun_ExitsAsTheProgramDoes(t *testing.T) {
 	_, url := server(t)
 	notAProgram := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(notAProgram, []byte("no program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, os.WriteFile(notAProgram, []byte("no program"), 0o600))
 	for what, tc := range map[string]struct {
 		code    int
 		command []string
@@ -288,9 +286,7 @@ func TestRun_NohupStaysIgnored(t *testing.T) {
 	c := start(t, url, "", "run", "x", "--", "sh", "-c", "trap '' HUP; exec "+binary+" run y -- sh -c 'echo ready; read x'")
 	c.await("ready")
 	for _, pid := range c.below() {
-		if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, syscall.Kill(pid, syscall.SIGHUP))
 	}
 	fmt.Fprintln(c.in)
 	c.want(0)
@@ -423,9 +419,7 @@ func TestRun_ALossThatOnlyTheReleaseFinds(t *testing.T) {
 			s, url := server(t)
 			c := start(t, url, "", slices.Concat([]string{"run", "x"}, how, []string{"--", "sh", "-c", fmt.Sprint("echo ready; read a; exit ", tc.program)})...)
 			c.await("ready")
-			if err := s.Admin().FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, s.Admin().FlushAll(t.Context()).Err())
 			fmt.Fprintln(c.in)
 			c.want(tc.want)
 			if !strings.Contains(c.said(), "found out when the program had ended") {

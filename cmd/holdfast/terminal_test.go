@@ -40,9 +40,7 @@ func shell(t *testing.T, url, role string) *screen {
 	cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
 	cmd.Env = append(os.Environ(), "HOLDFAST_URL="+url, roleVar+"="+role, "PS1=$ ", "TERM=dumb", "H="+binary, "SELF="+os.Args[0])
 	file, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	s := &screen{t: t, file: file}
 	done := make(chan struct{})
 	go func() {
@@ -199,17 +197,13 @@ func TestRun_InTheBackground(t *testing.T) {
 func TestTop(t *testing.T) {
 	rdb, url := server(t)
 	s := shell(t, url, "")
-	if err := pty.Setsize(s.file, &pty.Winsize{Rows: 24, Cols: 100}); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, pty.Setsize(s.file, &pty.Winsize{Rows: 24, Cols: 100}))
 	s.answers("TERM=xterm $H top; echo code=$?\n", alternate+"h")
 	s.shows("nothing")
 	start(t, url, "", "acquire", "deploy", "--lease", "1h", "--as", "job 811").want(0)
 	s.shows("deploy")
 	s.shows("job 811")
-	if err := rdb.Admin().FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, rdb.Admin().FlushAll(t.Context()).Err())
 	s.shows("nothing")
 	s.answers("q", alternate+"l")
 	s.shows("code=0")

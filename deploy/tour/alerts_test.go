@@ -59,9 +59,7 @@ type ruleTests struct {
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	if err := yaml.Unmarshal(text, into); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -117,9 +115,7 @@ func TestTextsOfAlertsNameLabelsOfTheirQuery(t *testing.T) {
 
 func TestEachAlertHasAPageOfItsOwn(t *testing.T) {
 	index, err := os.ReadFile("../runbook/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	named := make(map[string]bool)
 	for _, alert := range readAlerts(t) {
 		page, ours := strings.CutPrefix(alert.Annotations["runbook_url"], pages+pagesFolder)
@@ -214,26 +210,20 @@ func writeYAML(t *testing.T, file string, what any) {
 	if err == nil {
 		err = os.WriteFile(file, text, 0o666)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 }
 
 // Each alert is taken away once. Then a test must fail.
 func TestTheTestsOfAlertsFailWithoutThem(t *testing.T) {
 	tests, err := os.ReadFile(testsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for _, gone := range readAlerts(t) {
 		t.Run(gone.Alert, func(t *testing.T) {
 			t.Parallel()
 			left := slices.DeleteFunc(readAlerts(t), func(r rule) bool { return r.Alert == gone.Alert })
 			folder := t.TempDir()
 			writeYAML(t, filepath.Join(folder, "alerts.yml"), rules{Groups: []ruleGroup{{Name: "left", Rules: left}}})
-			if err := os.WriteFile(filepath.Join(folder, "alerts_test.yml"), tests, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, os.WriteFile(filepath.Join(folder, "alerts_test.yml"), tests, 0o666))
 			if out, err := promtool(t, folder, "test", "rules", "alerts_test.yml"); err == nil {
 				t.Errorf("every test passes without %s\n%s", gone.Alert, out)
 			}

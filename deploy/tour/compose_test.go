@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // compose is a compose file, as far as the tests read it.
@@ -33,16 +35,12 @@ type service struct {
 func readCompose(t *testing.T) compose {
 	t.Helper()
 	text, err := os.Open("../compose.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer text.Close()
 	var c compose
 	decoder := yaml.NewDecoder(text)
 	decoder.KnownFields(true) // a key that is misspelled is an error
-	if err := decoder.Decode(&c); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, decoder.Decode(&c))
 	return c
 }
 

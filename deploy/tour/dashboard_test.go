@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 const dashboardFile = "../grafana/dashboards/holdfast.json"
@@ -32,13 +34,9 @@ type dashboard struct {
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
 	text, err := os.ReadFile(dashboardFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	var d dashboard
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, json.Unmarshal(text, &d))
 	return d
 }
 

@@ -21,14 +21,10 @@ func runbookCommands(t *testing.T, word string) map[string][]string {
 	t.Helper()
 	all := make(map[string][]string)
 	pages, err := filepath.Glob("../runbook/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 			for line := range strings.Lines(block[1]) {
 				if strings.HasPrefix(line, word+" ") {
@@ -82,9 +78,7 @@ func TestTheRunbookUsesCommandsOfRedis(t *testing.T) {
 		redistest.Missing(t, "no redis-cli found; apt-get install redis-tools")
 	}
 	_, port, err := net.SplitHostPort(server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for page, lines := range runbookCommands(t, "redis-cli") {
 		for _, line := range lines {
 			if strings.Contains(line, "--latency-history") {

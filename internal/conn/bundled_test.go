@@ -166,9 +166,7 @@ func TestABundleRunsInTheOrderOfArrival(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
 		var bundles [][]string
 		for i := 0; i < 30; i += 6 {
-			if err := b.server.Set(keyAt(i), "for every other drop"); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, b.server.Set(keyAt(i), "for every other drop"))
 		}
 		calls, _ := b.burst(t, 30, mixedAt, func(c redistest.Command, bundled bool) redistest.Fault {
 			if bundled {
@@ -315,9 +313,7 @@ func TestABundleWhoseReplyIsLostIsSentAgainOneByOne(t *testing.T) {
 					return redistest.Pass
 				})
 				for _, c := range calls {
-					if err := c.wait(t, 5*time.Second); err != nil {
-						t.Fatal(err)
-					}
+					redistest.Must(t, c.wait(t, 5*time.Second))
 					notAfter, doubtful := c.Outstanding()
 					if c.Attempts > 1 {
 						again++
@@ -346,9 +342,7 @@ func TestABundleIsLoadedWhereMissing(t *testing.T) {
 			if sent.bundles == 0 {
 				t.Errorf("round %d: no bundle", round)
 			}
-			if err := b.server.Client().ScriptFlush(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, b.server.Client().ScriptFlush(t.Context()).Err())
 		}
 	})
 }
@@ -476,9 +470,7 @@ func TestCallersLeaveABundle(t *testing.T) {
 // that reads scripts before it runs them finds nothing in it.
 func TestTheTextOfABundle(t *testing.T) {
 	found, err := strict.Read("bundle", together.Source())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for _, what := range slices.Concat(found.Loose, found.Nested, found.Unpacks, found.Hidden, found.Keyless) {
 		t.Error(what)
 	}

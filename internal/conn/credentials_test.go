@@ -72,9 +72,7 @@ func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 		b.occupy(t)() // so that all connections are open
 		batch := func() {
 			t.Helper()
-			if err := renew(t, time.Hour, b.Manager); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, renew(t, time.Hour, b.Manager))
 		}
 		batch()
 
@@ -122,13 +120,9 @@ func TestOptionsCredentialsInEveryForm(t *testing.T) {
 				b.server.RequireUserAuth("app", "first")
 				b.warm(t)
 				client, err := b.Dial(nodeOf(t, b.Manager, "k"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, err)
 				defer client.Close()
-				if err := errors.Join(renew(t, time.Hour, b.Manager), client.Ping(t.Context()).Err()); err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, errors.Join(renew(t, time.Hour, b.Manager), client.Ping(t.Context()).Err()))
 			}, set)
 		})
 	}

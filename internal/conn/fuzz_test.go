@@ -84,9 +84,7 @@ func FuzzReplies(f *testing.F) {
 		rdb := redis.NewClient(&redis.Options{Addr: parrotAddr, Dialer: server.dial, Protocol: 2})
 		defer rdb.Close()
 		m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		defer m.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()

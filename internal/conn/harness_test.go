@@ -70,9 +70,7 @@ func counts(keys ...string) []*conn.Call {
 func newManager(t testing.TB, rdb redis.UniversalClient, events ...conn.Events) *conn.Manager {
 	t.Helper()
 	m, err := conn.New(rdb, slog.New(slog.DiscardHandler), append(events, conn.Events{})[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -96,9 +94,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble), opts ...func(*re
 		b.proxy = b.server.Proxy()
 		var err error
 		b.Manager, err = conn.New(b.proxy.Client(t, append([]func(*redis.Options){b.dialBy}, opts...)...), slog.New(slog.NewTextHandler(b, nil)), conn.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		t.Cleanup(func() { b.Close() })
 		test(t, b)
 	})
@@ -168,9 +164,7 @@ func (b *bubble) warm(t *testing.T) {
 func (b *bubble) load(t *testing.T, scripts ...*conn.Script) {
 	t.Helper()
 	for _, s := range scripts {
-		if err := b.server.Client().ScriptLoad(t.Context(), s.Source()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, b.server.Client().ScriptLoad(t.Context(), s.Source()).Err())
 	}
 }
 
@@ -186,9 +180,7 @@ func (b *bubble) occupy(t *testing.T) (release func()) {
 	var wg sync.WaitGroup
 	for range connections {
 		wg.Go(func() {
-			if err := b.Run(context.Background(), newCount("occupied")); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, b.Run(context.Background(), newCount("occupied")))
 		})
 	}
 	synctest.Wait()
@@ -309,9 +301,7 @@ func nodeOf(t testing.TB, m *conn.Manager, key string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	node, err := m.Node(ctx, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	if known := m.KnownNode(key); known != node {
 		t.Errorf("the known node is %q, where it is %q", known, node)
 	}

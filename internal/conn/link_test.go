@@ -77,9 +77,7 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 		for range 3 {
 			b.proxy.OnCommand(onScripts(redistest.DelayReply(60 * time.Millisecond)))
 			c := start(b.Manager, newCount("k"))
-			if err := c.wait(t, 60*time.Millisecond+1); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, c.wait(t, 60*time.Millisecond+1))
 			c.cancel()
 			if _, unheard := c.Outstanding(); unheard || c.Attempts != 1 {
 				t.Errorf("outstanding %v, %d attempts", unheard, c.Attempts)
@@ -119,9 +117,7 @@ func TestOnlyCallersGiveUpReadingSoon(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			soonest.Store(int64(time.Hour))
-			if err := run(ctx); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, run(ctx))
 			return time.Duration(soonest.Load())
 		}
 		renewal := func(ctx context.Context) error { return renew(t, time.Hour, b.Manager) }

@@ -1,4 +1,5 @@
-// A Manager is made without I/O, and not for what it cannot serve.
+// A Manager is made without I/O, and not for what it cannot serve. How a server is named; connections without deadlines;
+// what a call says of a WAIT that the server refused.
 
 package conn_test
 
@@ -7,8 +8,11 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -68,9 +72,7 @@ func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
 		})
 		defer func() { _ = rdb.Close() }()
 		m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		defer m.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -78,4 +80,109 @@ func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
 			t.Errorf("Run: %v, want an error that matches ErrBadArgument", err)
 		}
 	})
+}
+
+func TestTheNameOfAServer(t *testing.T) {
+	var none *redis.Client
+	for want, rdb := range map[string]redis.UniversalClient{
+		"redis.internal:6380": redis.NewClient(&redis.Options{Addr: "redis.internal:6380"}),
+		"/run/redis.sock":     redis.NewClient(&redis.Options{Network: "unix", Addr: "/run/redis.sock"}),
+		"a:7000":              redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"b:7000", "a:7000"}}),
+		"": redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: "mymaster", SentinelAddrs: []string{"a:26379"},
+		}),
+	} {
+		if got := conn.ServerOf(rdb); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		_ = rdb.Close()
+	}
+	for _, rdb := range []redis.UniversalClient{nil, none} {
+		if got := conn.ServerOf(rdb); got != "" {
+			t.Errorf("%q for a client that is nil", got)
+		}
+	}
+}
+
+func TestWaitHasAnEndHoweverShortTheReadTimeoutIs(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var asked atomic.Value
+		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "WAIT" {
+				asked.Store(strings.Join(c.Args, " "))
+			}
+			return redistest.Pass
+		})
+		mustRun(t, b.Manager, &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1})
+		synctest.Wait()
+		if got := asked.Load(); got != "1 1" {
+			t.Errorf("WAIT %q, want 1 replica and 1 ms", got)
+		}
+	}, func(o *redis.Options) { o.ReadTimeout = time.Millisecond })
+}
+
+// A server that does not say how many replicas have a call leaves it short of them. If it refuses to say, that
+// is told. A failover during WAIT is no refusal.
+func TestAWaitThatFailsIsAShortageOfReplicas(t *testing.T) {
+	for fault, want := range map[redistest.Fault]error{
+		redistest.ReplyError("NOPERM User u has no permissions to run the 'wait' command"):                                   errs.Denied,
+		redistest.ReplyError("UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"): errs.NotReplicated,
+		redistest.ReplyNumber(0): errs.NotReplicated,
+		redistest.ReplyNumber(1): nil,
+	} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			b.proxy.OnCommand(onCommands(fault, "WAIT"))
+			c := &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1}
+			mustRun(t, b.Manager, c)
+			if c.Short() != (want != nil) {
+				t.Errorf("short of replicas: %v, want %v", c.Short(), want)
+			}
+			if want != nil {
+				mustMatch(t, c.Shortage(), want)
+			}
+		})
+	}
+}
+
+// undated is a connection through an SSH tunnel, as golang.org/x/crypto/ssh makes it.
+type undated struct{ net.Conn }
+
+var errUndated = errors.New("ssh: tcpChan: deadline not supported")
+
+func (undated) SetDeadline(time.Time) error      { return errUndated }
+func (undated) SetReadDeadline(time.Time) error  { return errUndated }
+func (undated) SetWriteDeadline(time.Time) error { return errUndated }
+
+// throughATunnel makes the client's connections undated.
+func throughATunnel(o *redis.Options) {
+	o.ReadTimeout, o.WriteTimeout = -2, -2
+	dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+		conn, err := dial()
+		return undated{conn}, err
+	})(o)
+}
+
+func TestAConnectionThatTakesNoDeadlines(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		held := make(chan struct{})
+		defer close(held)
+		b.proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.HoldReply(held) })
+		takes(t, 10*time.Second, func() { mustMatch(t, runFor(10*time.Second, b.Manager, newCount("k")), errs.Unavailable) })
+		b.proxy.OnCommand(nil)
+		mustRun(t, b.Manager, newCount("k")) // on a new connection
+
+		sub, err := b.Dial(nodeOf(t, b.Manager, "k"))
+		redistest.Must(t, err)
+		defer sub.Close()
+		heard := sub.Subscribe(t.Context(), "channel")
+		defer heard.Close()
+		if _, err := heard.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.server.Publish("channel", "message")
+		if message, err := heard.ReceiveMessage(t.Context()); err != nil || message.Payload != "message" {
+			t.Errorf("%v, %v", message, err)
+		}
+	}, throughATunnel)
 }

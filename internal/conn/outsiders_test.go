@@ -40,9 +40,7 @@ func TestOthersAreToldFromClients(t *testing.T) {
 	test := func(t *testing.T, rdb *redis.Client) {
 		asked := func(server string) bool {
 			n, err := rdb.Eval(t.Context(), server+others.Source(), nil, "PUBLISH", "all", "clients").Int()
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			return n == 1
 		}
 		listen := func(channels ...string) {

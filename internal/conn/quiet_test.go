@@ -205,9 +205,7 @@ func TestScriptsAreRefusedInAPipeline(t *testing.T) {
 				if i%2 == 1 {
 					c.Script = count
 				}
-				if err := b.Run(context.Background(), c); err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, b.Run(context.Background(), c))
 			})
 		}
 		all.Wait()

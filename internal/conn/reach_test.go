@@ -30,9 +30,7 @@ func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 		b.warm(t)
 		renewal := func() {
 			t.Helper()
-			if err := renew(t, time.Second, b.Manager); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, renew(t, time.Second, b.Manager))
 		}
 		renewal()
 		synctest.Wait() // the renewals have a connection of their own
@@ -133,9 +131,7 @@ func TestASecondDialIsMadeBesideOneThatHangs(t *testing.T) {
 					t.Errorf("%d dials before the first is late", n)
 				}
 				takes(t, 0, func() {
-					if err := try(t, time.Second, b.Manager); err != nil {
-						t.Error(err)
-					}
+					redistest.Check(t, try(t, time.Second, b.Manager))
 				})
 			})
 		})
@@ -321,9 +317,7 @@ func TestConnectingIsFinishedThoughItsFirstCallerHasGone(t *testing.T) {
 		b.load(t, count)
 		mustMatch(t, try(), context.DeadlineExceeded) // connecting takes 90 ms
 		for range 3 {
-			if err := try(); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, try())
 		}
 		if n := b.dials.Load(); n != 1 {
 			t.Errorf("%d dials", n)
@@ -396,9 +390,7 @@ func TestAnIdleConnectionIsClosedWhenTheUserSaysSo(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
 		for range 10 {
-			if err := renew(t, time.Hour, b.Manager); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, renew(t, time.Hour, b.Manager))
 			time.Sleep(20 * time.Second)
 		}
 		if n := b.proxy.Conns(); n != 1 {
@@ -418,17 +410,13 @@ func TestBatchesAtTheSameTimeHaveAConnectionEach(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
 		callers, held := b.proxy.Conns(), make(chan struct{})
-		if err := renew(t, time.Hour, b.Manager); err != nil { // the first may go out on a caller's
-			t.Fatal(err)
-		}
+		redistest.Must(t, renew(t, time.Hour, b.Manager)) // the first may go out on a caller's
 		synctest.Wait()
 		b.proxy.OnCommand(onScripts(redistest.HoldReply(held)))
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				if err := renew(t, time.Hour, b.Manager); err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, renew(t, time.Hour, b.Manager))
 			})
 		}
 		synctest.Wait()

@@ -48,9 +48,7 @@ func TestOptionsTLSWithAnAuthorityOfOnesOwnOnBothSides(t *testing.T) {
 				return
 			}
 			client, err := m.Dial(addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			defer client.Close()
 			if err := client.Ping(ctx).Err(); err != nil {
 				t.Errorf("a subscription's connection: %v", err)

@@ -185,9 +185,7 @@ func TestAServerWithTooManyClientsIsQuoted(t *testing.T) {
 					t.Errorf("a call: %v, want what matches Unavailable and has the server's words", err)
 				}
 				rdb, err := b.Dial(nodeOf(t, b.Manager, "k"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, err)
 				defer rdb.Close()
 				if err := rdb.Subscribe(t.Context()).Ping(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
 					t.Errorf("a subscription: %v, want the server's words", err)
@@ -257,9 +255,7 @@ func TestPermanentErrorsOfARealServer(t *testing.T) {
 	admin := server.Client(t, as("", "secret"))
 	do := func(args ...any) {
 		t.Helper()
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, admin.Do(t.Context(), args...).Err())
 	}
 	do("ACL", "SETUSER", "noscripts", "on", ">p", "~*", "&*", "+@all", "-eval", "-evalsha")
 	do("ACL", "SETUSER", "nokeys", "on", ">p", "~other*", "&*", "+@all")
@@ -291,9 +287,7 @@ func TestPermanentErrorsOfARealServer(t *testing.T) {
 				t.Error("what was refused is outstanding")
 			}
 			node, err := m.Node(ctx, tc.key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			mustMatch(t, runBatch(ctx, t, m, node, []*conn.Call{newCount(tc.key)})[0], tc.want)
 		})
 	}
@@ -389,9 +383,7 @@ func TestTheTableOfASlowClusterIsRead(t *testing.T) {
 						}
 						return redistest.Pass
 					})
-					if err := runFor(2*time.Minute, b.Manager, newCount("k")); err != nil {
-						t.Error(err)
-					}
+					redistest.Check(t, runFor(2*time.Minute, b.Manager, newCount("k")))
 					time.Sleep(2 * time.Minute) // what was asked beside the call is answered
 				})
 			})

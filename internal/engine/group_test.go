@@ -78,9 +78,7 @@ func send(t *testing.T, ctx context.Context, e *Engine, tasks []*fakeTask) {
 		batch = append(batch, task)
 	}
 	node, err := e.Conn.Node(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	(&sender{e: e}).Send(ctx, node, batch, time.Second, 0)
 	for _, task := range tasks {
 		if len(task.told) != 1 {

@@ -18,9 +18,7 @@ func inBubble(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.Mini
 	redistest.Bubble(t, func(t *testing.T) {
 		s := redistest.Mini(t)
 		e, err := New(s.Client(), nil, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		defer e.Close() // also after a t.Fatal: a remaining waiter would poll for ever
 		test(t, e, s)
 	})

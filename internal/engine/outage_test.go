@@ -1,4 +1,4 @@
-// What the log says of renewals: that they begin to fail, get through again, or come late.
+// What the log says of renewals, how slow handlers lose events but never counts, and what the documents say of times.
 
 package engine
 
@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -20,9 +23,7 @@ func logged(t *testing.T, scene func(e *Engine, s *redistest.MiniServer)) (lines
 		var said strings.Builder
 		server := redistest.Mini(t)
 		e, err := New(server.Client(), nil, slog.New(slog.NewTextHandler(&said, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		scene(e, server)
 		e.Close()
 		lines = slices.Collect(strings.Lines(said.String()))
@@ -88,4 +89,66 @@ func TestTheLogSaysThatRenewalsComeLate(t *testing.T) {
 	if len(lines) != 1 || !strings.Contains(lines[0], "renewals come late") || !strings.Contains(lines[0], "waiting=10") {
 		t.Errorf("the log says %q", lines)
 	}
+}
+
+// blocked puts a call into o that goes on until proceed.
+func blocked(o *outlet) (proceed func()) {
+	begun, block := make(chan struct{}), make(chan struct{})
+	o.put(func() { close(begun); <-block })
+	<-begun
+	return func() { close(block) }
+}
+
+func TestWhatComesOnTopOfAFullOutletIsDroppedAndSaid(t *testing.T) {
+	dropped, called := 0, 0
+	o := &outlet{lost: func(n int) { dropped += n }}
+	proceed := blocked(o)
+	for range outletRoom + 5 {
+		o.put(func() { called++ })
+	}
+	proceed()
+	o.close(time.Now().Add(time.Minute))
+	if called != outletRoom || dropped != 5 {
+		t.Errorf("%d were called, want %d; %d are said to be dropped, want 5", called, outletRoom, dropped)
+	}
+}
+
+func TestWhatIsCountedIsNeverDropped(t *testing.T) {
+	sum := int64(0)
+	o := &outlet{add: func(_ count, n int64) { sum += n }}
+	proceed := blocked(o)
+	for range 2 * outletRoom {
+		o.count(count{counter: countLost, kind: telemetry.Kind{Name: "mutex"}}, 1)
+	}
+	proceed()
+	o.close(time.Now().Add(time.Minute))
+	if sum != 2*outletRoom {
+		t.Errorf("%d were counted, want %d", sum, 2*outletRoom)
+	}
+}
+
+func TestNothingIsCalledOnceCloseWaitsNoLonger(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		var o outlet
+		proceed := blocked(&o)
+		o.put(func() { t.Error("called after Close") })
+		o.close(time.Now())
+		o.put(func() { t.Error("taken after Close") })
+		proceed()
+		synctest.Wait() // the outlet's goroutine has ended
+	})
+}
+
+func TestTheDocumentsSayHowLongThingsTake(t *testing.T) {
+	doctest.Says(t, Grace, "docs/guarantees.md", "`Release` goes on when its context is cancelled, for {}")
+	doctest.Says(t, Grace, "docs/connecting.md", "tries for up to {}")
+	doctest.Says(t, Grace, "lease/lease.go", "within a limit of its own ({}")
+	doctest.Says(t, finishLimit, "docs/architecture.md", "It goes on for {} with its caller")
+	doctest.Says(t, finishLimit, "semaphore/semaphore.go", "not answered within {}")
+	doctest.Says(t, finishLimit, "latch/latch.go", "not answered within {}")
+	doctest.Says(t, closeGrace, "docs/architecture.md", "for at most {}")
+	doctest.Says(t, closeGrace, "docs/guarantees.md", "within {} if calls were")
+	doctest.Says(t, closeGrace, "client.go", "for at most {}")
+	doctest.Says(t, closeGrace+tellingGrace, "docs/guarantees.md", "within {} if a log handler")
+	doctest.Says(t, closeGrace+tellingGrace, "client.go", "such as a log handler, it waits for {}")
 }

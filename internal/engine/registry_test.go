@@ -1,4 +1,4 @@
-// The registry keeps the holds of this Client.
+// The registry keeps the holds of this Client, the ledger its calls; ids and what a barrier remembers.
 
 package engine
 
@@ -6,8 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -150,4 +156,70 @@ func TestNewRefusesWhatConnRefuses(t *testing.T) {
 		t.Error("an Engine on nothing")
 	}
 	mustMatch(t, err, errs.BadArgument)
+}
+
+func TestAClusterThatDoesNotSayHowReleasesAreToldIsGuessed(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		proxy := redistest.Mini(t).Proxy()
+		proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			if slices.Contains(c.Args, "shardnumsub") {
+				return redistest.Silence
+			}
+			return redistest.Pass
+		})
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: proxy.Dial})
+		defer rdb.Close()
+		e, err := New(rdb, nil, slog.New(slog.DiscardHandler))
+		redistest.Must(t, err)
+		defer e.Close()
+		start := time.Now()
+		if got := e.Publish(t.Context()); got != "SPUBLISH" {
+			t.Errorf("%s, which nobody hears where there is SPUBLISH", got)
+		}
+		if took := time.Since(start); took != publishPatience {
+			t.Errorf("the call waited for %v, want %v", took, publishPatience)
+		}
+	})
+}
+
+func TestClientIDs(t *testing.T) {
+	seen := make(map[string]bool)
+	for range 1000 {
+		id := newClient()
+		parsed, err := uuid.Parse(id)
+		if err != nil || parsed.Variant() != uuid.RFC4122 || len(id) != 36 || seen[id] {
+			t.Fatalf("%q: %v", id, err)
+		}
+		seen[id] = true
+		if !IsClient(id) {
+			t.Errorf("%q is no Client's", id)
+		}
+		if java := uuid.NewString(); IsClient(java) {
+			t.Errorf("%q is a Client's", java)
+		}
+	}
+	if IsClient("") || IsClient("x") {
+		t.Error("what is no UUID is a Client's")
+	}
+}
+
+// The greatest number counts, whichever comes first. The memory does not grow without an end.
+func TestEnded(t *testing.T) {
+	var e Ended
+	if n := e.Greatest("a"); n != 0 {
+		t.Errorf("%d, and nothing was noted", n)
+	}
+	for _, n := range []int64{3, 7, 5, 0} {
+		e.Note("a", n)
+	}
+	e.Note("b", 2)
+	if a, b := e.Greatest("a"), e.Greatest("b"); a != 7 || b != 2 {
+		t.Errorf("%d and %d, want 7 and 2", a, b)
+	}
+	for i := range 10 * maxEnded {
+		e.Note(strconv.Itoa(i), int64(i+1))
+		if n := e.Greatest(strconv.Itoa(i)); n != int64(i+1) || len(e.greatest) > maxEnded {
+			t.Fatalf("%d, with %d names", n, len(e.greatest))
+		}
+	}
 }

@@ -1,5 +1,5 @@
-// Settle cleans up in the background until no request can come late any more. It is bounded, and it
-// does not go on after Close.
+// Settle cleans up in the background until no request can come late any more. It is bounded, and it does not go on after
+// Close. Releases that are bounded alike share a bound.
 
 package engine
 
@@ -119,9 +119,7 @@ func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
 		redistest.Bubble(t, func(t *testing.T) {
 			proxy := redistest.Mini(t).Proxy()
 			e, err := New(proxy.Client(t), nil, discard)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			u := &undoing{e: e}
 			if _, err := u.undo(t.Context()); err != nil { // the client is connected now
 				t.Fatal(err)
@@ -176,9 +174,7 @@ func TestCloseWaitsForAServerThatAnswersLate(t *testing.T) {
 			redistest.Bubble(t, func(t *testing.T) {
 				proxy := redistest.Mini(t).Proxy()
 				e, err := New(proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second }), nil, discard)
-				if err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, err)
 				proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Delay(delay) })
 				u := &undoing{e: e}
 				for range 3 { // the Client finds out how slow the server is
@@ -204,4 +200,44 @@ func TestCloseWaitsForAServerThatAnswersLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestReleasesShareABoundThatIsNeverLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &Engine{}
+		defer e.graces.close()
+		within := func(ctx context.Context, left time.Duration) {
+			t.Helper()
+			until, bounded := ctx.Deadline()
+			if got := time.Until(until); !bounded || got > left || got <= left-shared {
+				t.Errorf("bounded %v, for %v more, when %v were asked for", bounded, got, left)
+			}
+		}
+		whole, shorter := e.Grace(), e.GraceUntil(time.Now().Add(2*time.Second))
+		within(whole, Grace)
+		within(shorter, 2*time.Second)
+
+		time.Sleep(shared - time.Millisecond)
+		if e.Grace() != whole {
+			t.Error("a release has a bound of its own")
+		}
+		if e.GraceUntil(time.Now().Add(2*time.Second)) != shorter {
+			t.Error("a release of a hold that ends sooner has a bound of its own")
+		}
+		within(e.Grace(), Grace)
+
+		time.Sleep(time.Millisecond)
+		if e.Grace() == whole {
+			t.Errorf("a bound is shared for more than %v", shared)
+		}
+		for _, left := range []time.Duration{2 * time.Second, 1900 * time.Millisecond, 3 * time.Second, time.Second} {
+			within(e.GraceUntil(time.Now().Add(left)), left)
+		}
+		within(e.Grace(), Grace)
+
+		time.Sleep(Grace)
+		if whole.Err() == nil || shorter.Err() == nil {
+			t.Error("a bound has not ended")
+		}
+	})
 }

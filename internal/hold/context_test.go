@@ -52,16 +52,12 @@ func (l *Lease) contexts() int {
 // A process that stood still asks before the scheduler runs again: the lease is over once its deadline has passed.
 func TestErrDoesNotWaitForTheScheduler(t *testing.T) {
 	e, err := engine.New(redistest.Mini(t).Client(), nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer e.Close()
 	l, _ := someLease(e, thing{nil, "mutex", "a"})
 	l.hold.deadline = time.Now().Add(time.Hour)
 	e.Register("a", l.hold)
-	if err := l.Err(); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, l.Err())
 	l.hold.deadline = time.Now().Add(-time.Millisecond)
 	if err := l.Err(); !errors.Is(err, errs.Lost) {
 		t.Errorf("after its deadline: %v", err)

@@ -47,9 +47,7 @@ func asleep(t *testing.T, rtt time.Duration, option holdfast.LeaseOption, scene 
 	c := holdfast.New(rdb)
 	defer func() { _ = c.Close() }()
 	l, err := c.Mutex("a", option).Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	scene(t, server, proxy, l)
 }
 

@@ -34,9 +34,7 @@ func newClient(t *testing.T, rdb redis.UniversalClient) *client {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	manager, err := conn.New(rdb, log, conn.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	subscriptions := pubsub.New(manager, pubsub.Config{Logger: log})
 	closing, end := context.WithCancelCause(context.Background())
 	var owners atomic.Int64

@@ -1,4 +1,4 @@
-// The local line follows the queue that Redis keeps.
+// The local line follows the queue that Redis keeps, and how long it waits is what the documents say.
 
 package line
 
@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // placed returns a Want with a place of its own, and what Redis answered first.
@@ -127,4 +130,50 @@ func TestNudge(t *testing.T) {
 			t.Errorf("%d was nudged twice", i+1)
 		}
 	}
+}
+
+func TestAwaitedIsForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
+		if l.Awaited("k") {
+			t.Error("awaited, with nobody there")
+		}
+		l.NoteAwaited("k") // at the age of 0
+		time.Sleep(lately - time.Millisecond)
+		if !l.Awaited("k") {
+			t.Error("forgotten at once")
+		}
+		time.Sleep(2 * time.Millisecond)
+		if l.Awaited("k") {
+			t.Errorf("not forgotten after %v", lately)
+		}
+	})
+}
+
+func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
+	doctest.Says(t, PollBound, "README.md", "once for all its goroutines: every {}")
+	doctest.Says(t, PollBound, "docs/guarantees.md", "at least every {}")
+	doctest.Says(t, PollBound, "docs/architecture.md", "or for {}", "within {}", "at least every {}")
+	doctest.Says(t, PollBound, "docs/fairlock.md", "asks every {}")
+	doctest.Says(t, 2*PollBound, "docs/fairlock.md", "again about\nevery {}", "every {} at the latest", "stand still, for {}")
+	doctest.Says(t, beats, "docs/fairlock.md", "{} of them by one command")
+	doctest.Says(t, 2*PollBound, "docs/architecture.md", "{} after the last time")
+	doctest.Says(t, PollBound, "docs/faq.md", "up to {}")
+	doctest.Says(t, PollBound, "docs/redisson-interop.md", "by poll, {}", "within {}")
+	doctest.Says(t, PollBound, "docs/security.md", "by asking every {}")
+	doctest.Says(t, PollBound, "latch/latch.go", "within {} of it")
+	doctest.Says(t, beats, "docs/architecture.md", "{} at a time")
+	doctest.Says(t, openFor, "docs/architecture.md", "left to them for {}")
+	doctest.Says(t, openFor, "docs/keyspace.md", "for {}")
+	doctest.Says(t, openFor, "docs/redisson-interop.md", "left to Java for {}")
+	doctest.Says(t, PollBound, "docs/mutex.md", "a request every {}", "every {} at the latest")
+	doctest.Says(t, PollBound, "docs/rwmutex.md", "every {} at the latest")
+	doctest.Says(t, PollBound, "docs/semaphore.md", "asks every {}")
+	doctest.Says(t, PollBound, "docs/latch.md", "asks every {}")
+	doctest.Says(t, PollBound, "docs/managed.md", "waiters ask every {}")
+	doctest.Says(t, PollBound, "docs/redisson-side-by-side.md", "and every {}", "looks within {}")
+	doctest.Says(t, PollBound, "docs/hand-over.md", "at least every {}", "within {}")
+	doctest.Says(t, openFor, "docs/hand-over.md", "leaves the lock to them for {}")
+	doctest.Says(t, lately, "docs/hand-over.md", "in the last {}")
+	doctest.Says(t, lately, "docs/mutex.md", "heard of a waiter within the last {}")
+	doctest.Says(t, patience, "docs/semaphore.md", "has waited for {}")
 }

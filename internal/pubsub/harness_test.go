@@ -60,17 +60,13 @@ func newRedisServer(t *testing.T) *redisServer {
 	r := &redisServer{Miniredis: miniredis.NewMiniRedis()}
 	r.ClockTTL(true)
 	first, err := r.Miniredis.Dial() // starts the server
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	first.Close()
 	for sharded, plain := range map[string]string{"SSUBSCRIBE": "SUBSCRIBE", "SUNSUBSCRIBE": "UNSUBSCRIBE"} {
 		err := r.Server().Register(sharded, func(p *server.Peer, _ string, args []string) {
 			r.Server().Dispatch(p, append([]string{plain}, args...))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 	}
 	r.Server().SetPreHook(func(p *server.Peer, verb string, channels ...string) bool {
 		if !strings.HasSuffix(verb, "SUBSCRIBE") && verb != "PING" {

@@ -45,9 +45,7 @@ func TestRealDeniedChannel(t *testing.T) {
 	server := redistest.Server(t)
 	must := func(args ...any) {
 		t.Helper()
-		if err := server.Admin().Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, server.Admin().Do(t.Context(), args...).Err())
 	}
 	must("ACL", "SETUSER", "u", "on", ">u", "+@all", "resetchannels", "&ok*")
 	s := New(&realSource{user: "u", home: server.Addr()}, Config{DeniedBackoff: 50 * time.Millisecond})
@@ -86,9 +84,7 @@ func TestRealSlotMoves(t *testing.T) {
 	c.MoveSlot("{moves}")
 	signalledWithin(t, moves, patience)
 	for channel, sub := range map[string]*Subscription{"{moves}": moves, "{stays}": stays} {
-		if err := c.MasterOf(channel).Admin().SPublish(t.Context(), channel, "0").Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, c.MasterOf(channel).Admin().SPublish(t.Context(), channel, "0").Err())
 		signalledWithin(t, sub, patience)
 	}
 }

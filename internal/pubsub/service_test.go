@@ -1,16 +1,21 @@
-// A Subscription keeps its promises on one server, in virtual time.
+// A Subscription keeps its promises on one server, in virtual time; its log tells no secrets, and the documents its numbers.
 
 package pubsub
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestNewDoesNothing(t *testing.T) {
@@ -204,4 +209,45 @@ func assertEmpty(t *testing.T, s *Service) {
 		t.Fatalf("left over: %d channels, %d nodes, %d alarms, %d stale homes",
 			len(s.channels), len(s.nodes), len(s.alarms), len(s.stale))
 	}
+}
+
+// The channel on which a Client hears of its grants ends in the Client's id. Anyone who knows that
+// id could take over what the Client holds, so the log does not contain it.
+func TestTheLogTellsNoClientsID(t *testing.T) {
+	const id = "57a5b2ea-b287-8c0a-a5d0-64ca2becd714"
+	const grants = "holdfast_lock_grant:{wanted}:" + id
+	log := new(redistest.Log)
+	inBubble(t, Config{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
+		func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
+			r.refuse.set(func(verb string, _ []string) string {
+				if verb == "SUBSCRIBE" {
+					return "NOPERM this user has no permissions to access one of the channels used as arguments"
+				}
+				return ""
+			})
+			s.Subscribe(grants)
+			time.Sleep(time.Minute)
+			src.home.set(func(context.Context, string) (string, error) { return "", errors.New("none") })
+			r.last.get().Close()
+			time.Sleep(time.Minute)
+			s.Close()
+			synctest.Wait()
+		})
+	if strings.Contains(log.String(), id) {
+		t.Errorf("the log tells the id:\n%s", log)
+	}
+	for _, want := range []string{"denied", "no server found", "{wanted}:57a5b2ea…"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, log)
+		}
+	}
+}
+
+func TestTheDocumentsSayHowLongSubscriptionsLast(t *testing.T) {
+	c := Config{}.withDefaults()
+	doctest.Says(t, c.Linger, "docs/connecting.md", "as long as somebody waits, and {} longer")
+	doctest.Says(t, c.Linger, "docs/architecture.md", "The subscription lingers for {}")
+	doctest.Says(t, c.Linger, "docs/redisson-side-by-side.md", "kept for {} after the last waiter")
+	doctest.Says(t, c.Heartbeat, "docs/connecting.md", "`PING` after {}")
+	doctest.Says(t, c.PongTimeout, "docs/connecting.md", "nothing comes for {} more")
 }

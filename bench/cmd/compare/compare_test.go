@@ -22,9 +22,7 @@ func TestMain(m *testing.M) {
 func find(t *testing.T, name string) work.Workload {
 	t.Helper()
 	w, err := work.Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return w
 }
 

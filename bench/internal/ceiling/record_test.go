@@ -68,9 +68,7 @@ func server(t *testing.T) *measure.Server {
 	t.Helper()
 	redistest.Needs(t)
 	server, err := measure.StartServer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -79,18 +77,14 @@ func TestThePairsOfTheCeilingAreGranted(t *testing.T) {
 	for callers, want := range map[int]int64{1: alone, Callers: Callers * turns} {
 		t.Run(fmt.Sprint(callers), func(t *testing.T) {
 			pipelines, err := Open(t.Context(), server(t).Addr, "bench", callers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			defer pipelines.Close()
 			for i := range pipelines.Len() {
 				for range 3 {
 					pairs := int64(0)
 					for range pipelines.all[i].chunks {
 						n, err := pipelines.Pairs(i)
-						if err != nil {
-							t.Fatal(err)
-						}
+						redistest.Must(t, err)
 						pairs += n
 					}
 					if pairs != want {
@@ -101,9 +95,7 @@ func TestThePairsOfTheCeilingAreGranted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := pipelines.Check(t.Context()); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, pipelines.Check(t.Context()))
 		})
 	}
 }
@@ -112,15 +104,11 @@ func TestThePairsOfTheCeilingAreGranted(t *testing.T) {
 func TestPairsThatAreNotGrantedAreNoCeiling(t *testing.T) {
 	server := server(t)
 	pipelines, err := Open(t.Context(), server.Addr, "bench", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer pipelines.Close()
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer rdb.Close()
-	if err := rdb.HSet(context.Background(), "bench:a:0001", "somebody", 1).Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, rdb.HSet(context.Background(), "bench:a:0001", "somebody", 1).Err())
 	if _, err := pipelines.Pairs(0); err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +131,7 @@ func TestAScriptOfManyLocksIsSentAgain(t *testing.T) {
 		end
 		return {{1, 'x'}, false, #KEYS}`
 	sha, err := rdb.ScriptLoad(t.Context(), script).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	soon := time.Now().Add(time.Second).UnixMicro()
 	packed := fmt.Sprintf("x:r:1=%d x:r:2=%d", soon, soon)
 	l := new(pipeline)
@@ -154,9 +140,7 @@ func TestAScriptOfManyLocksIsSentAgain(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	conn, err := net.Dial("tcp", rdb.Options().Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	p := &Pipelines{all: []*pipeline{l}, rdb: rdb}
 	l.conn, l.replies = conn, newReplies(conn)
 	defer conn.Close()

@@ -24,9 +24,7 @@ func TestTheFiguresOfARun(t *testing.T) {
 	}
 	served := measure.Served{CPU: 4 * time.Millisecond, Commands: 300}
 	f, err := figures(work.Workload{}, parts, served)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for name, want := range map[string]float64{
 		PerSecond: 100, CommandsPerOp: 1.5, ClientPerOp: 10, ServerPerOp: 20, AllocsPerOp: 5,
 		CommandsPerSecond: 150, LeastShare: 0.8, LargestShare: 1.2, Starved: 0, "own": 3,
@@ -56,9 +54,7 @@ func TestAProcessThatDoesNothingHangs(t *testing.T) {
 func TestARunInProcesses(t *testing.T) {
 	redistest.Needs(t)
 	server, err := measure.StartServer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer server.Stop()
 	for _, run := range []struct{ workload, contender, figure string }{
 		{work.Pairs(1), peer.Holdfast, P50},
@@ -72,14 +68,10 @@ func TestARunInProcesses(t *testing.T) {
 	} {
 		t.Run(run.workload+" "+run.contender, func(t *testing.T) {
 			w, err := work.Find(run.workload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			f, err := Measure(context.Background(), server, Run{Workload: w, Contender: run.contender, Quick: true,
 				Warm: 50 * time.Millisecond, Window: 500 * time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			if f[run.figure] <= 0 || f[CommandsPerOp] < 1 {
 				t.Errorf("figures: %v", f)
 			}
@@ -92,15 +84,11 @@ func TestElections(t *testing.T) {
 	redistest.LongRun(t)
 	redistest.Needs(t)
 	server, err := measure.StartServer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer server.Stop()
 	for name, window := range map[string]time.Duration{work.ElectionResigned: 2 * time.Second, work.ElectionKilled: 3 * peer.Term} {
 		w, err := work.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		for _, contender := range w.Contenders {
 			f, err := Measure(t.Context(), server, Run{Workload: w, Contender: contender, Warm: 50 * time.Millisecond, Window: window})
 			if _, asks := f[CommandsPerOp]; err != nil || f[Samples] == 0 || f[P50] <= 0 || asks != (contender != peer.Etcd) {
@@ -113,16 +101,35 @@ func TestElections(t *testing.T) {
 func TestAProcessThatCannotBeginSaysWhy(t *testing.T) {
 	redistest.Needs(t)
 	server, err := measure.StartServer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer server.Stop()
 	w, err := work.Find(work.Pairs(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	_, err = Measure(t.Context(), server, Run{Workload: w, Contender: "nobody"})
 	if err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("a contender that there is not: %v", err)
+	}
+}
+
+func TestARunOfScaleEndsWithFiguresOrSaysWhyNot(t *testing.T) {
+	redistest.Needs(t)
+	s, err := BuildScale(t.Context())
+	redistest.Must(t, err)
+	defer s.Close()
+	f, err := s.Measure(t.Context(), "", []string{"gather", "-clients", "16", "-do", "waiting", "-for", "2s"})
+	redistest.Must(t, err)
+	// A Client that waits has connections, and polls now and then.
+	if f[ConnectionsPerClient] < 1 || f[CommandsPerSecond] <= 0 || f[Lost] != 0 {
+		t.Errorf("%v", f)
+	}
+	f, err = s.Measure(t.Context(), "", []string{"waiters", "-waiters", "40", "-for", "1s"})
+	if err != nil || f[Seconds] <= 0 || f[Lost] != 0 {
+		t.Errorf("%v, %v", f, err)
+	}
+	if _, err := s.Measure(t.Context(), "", []string{"nothing"}); err == nil || !strings.Contains(err.Error(), "say which workload") {
+		t.Errorf("a workload that there is not: %v", err)
+	}
+	if _, err := s.Measure(t.Context(), "/no/such/server", []string{"names"}); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a server that there is not: %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // crowded is a peer that counts who is in it.
@@ -27,9 +29,7 @@ func (c *crowded) Pair(_ context.Context, work func()) error {
 func TestBehindALocalMutexOneGoroutineContends(t *testing.T) {
 	shared := new(crowded)
 	p, err := behindMutex(func(string) (Process, error) { return shared, nil })("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer p.Close()
 	n := 0 // guarded by the mutex, which the race detector would tell
 	var all sync.WaitGroup
@@ -37,9 +37,7 @@ func TestBehindALocalMutexOneGoroutineContends(t *testing.T) {
 		lock := p.Lock("a")
 		all.Go(func() {
 			for range 50 {
-				if err := lock.Pair(t.Context(), func() { n++ }); err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, lock.Pair(t.Context(), func() { n++ }))
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/crew"
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 	"github.com/holdfast-go/holdfast/bench/internal/work"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // measured returns a comparison in which each contender had these rates, one in each round.
@@ -51,13 +52,9 @@ func TestResultsAreReadAsTheyWereWritten(t *testing.T) {
 	c := measured("a", map[string][]float64{"x": {1, 2}})
 	c.Add("x", nil, errors.New("hung: it waits"))
 	r.Merge(c, order)
-	if err := r.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, r.Save(path))
 	read, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	x := read.find("a", "x")
 	why, rounds := x.Failed()
 	if s, ok := x.Spread(crew.PerSecond); !ok || s != (Spread{1.5, 1, 2, false}) || why != "hung: it waits" || rounds != 1 {
@@ -202,36 +199,28 @@ func TestNumbersHaveThreeDigits(t *testing.T) {
 func TestThePagesAreRendered(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "performance")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, os.Mkdir(folder, 0o755))
 	first, second := filepath.Join(dir, "performance.md"), filepath.Join(folder, "measurements.md")
 	for path, parts := range map[string][]string{first: {"summary"}, second: {"verdicts", "tables", "contenders", "runs"}} {
 		page := ""
 		for _, part := range parts {
 			page += "<!-- begin " + part + " -->\n<!-- end " + part + " -->\n"
 		}
-		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, os.WriteFile(path, []byte(page), 0o644))
 	}
 	var r Results
 	c := measured(work.Pairs(1), map[string][]float64{peer.Holdfast: {50_000, 60_000}})
 	c.Contenders = append(c.Contenders, Contender{Name: peer.Redsync})
 	c.Add(peer.Redsync, nil, errors.New("hung: it waits"))
 	r.Merge(c, []string{work.Pairs(1)})
-	if err := r.Render(dir); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, r.Render(dir))
 	for path, wants := range map[string][]string{
 		first: {"| pair, 1 goroutine: p50 | not measured | |"},
 		second: {"| holdfast | v1 | defaults |", "### Uncontended pairs, by goroutines", "| | 1: per s | 1: p50 µs |\n",
 			"| holdfast | 55.0k |  |", "- redsync, pairs/1, in 1 of 1 rounds: hung: it waits\n"},
 	} {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		for _, want := range wants {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("no %q in\n%s", want, text)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 var (
@@ -63,9 +65,7 @@ func sources(t *testing.T) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	slices.Sort(all)
 	return all
 }
@@ -73,8 +73,6 @@ func sources(t *testing.T) []string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return string(text)
 }

@@ -104,14 +104,10 @@ func missing(t *testing.T, rdb *redis.Client, programs []command, args ...string
 	t.Helper()
 	const stock = 1000
 	ctx := context.Background()
-	if err := rdb.Set(ctx, "stock:bolt", stock, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, rdb.Set(ctx, "stock:bolt", stock, 0).Err())
 	together(t, programs, args...)
 	left, err := rdb.Get(ctx, "stock:bolt").Int()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return left - (stock - sells*len(programs))
 }
 
@@ -189,9 +185,7 @@ func TestRun_ShedLock(t *testing.T) {
 func reportTogether(t *testing.T, s server, programs ...command) {
 	t.Helper()
 	ctx := context.Background()
-	if err := s.rdb.FlushDB(ctx).Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, s.rdb.FlushDB(ctx).Err())
 	together(t, programs, s.addr)
 	if n, err := s.rdb.Get(ctx, "reports").Int(); err != nil || n != 1 {
 		t.Errorf("written %d times by %d, %v", n, len(programs), err)
@@ -210,4 +204,28 @@ func TestRun_OldAloneBesideNewAlone(t *testing.T) {
 		}
 		t.Error("no two sold at once")
 	})
+}
+
+// buildJava builds the programs in java/ once. The first build on a machine downloads their libraries,
+// which takes a minute or so.
+var buildJava = sync.OnceValues(func() ([]byte, error) {
+	mvn := exec.Command("mvn", "-q", "-B", "process-classes")
+	mvn.Dir = "java"
+	return mvn.CombinedOutput()
+})
+
+// inJava returns how to run a class of java/.
+func inJava(class string) command {
+	return func(t *testing.T) []string {
+		t.Helper()
+		for _, tool := range []string{"java", "mvn"} {
+			if _, err := exec.LookPath(tool); err != nil {
+				redistest.Missing(t, tool+" is not installed")
+			}
+		}
+		if out, err := buildJava(); err != nil {
+			t.Fatalf("mvn: %v\n%s", err, out)
+		}
+		return []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", "java/target/classes:java/target/lib/*", class}
+	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // name is the key of the old library, and the name of the Mutex.
@@ -53,9 +54,7 @@ func wantForeign(t *testing.T, rdb *redis.Client, m holdfast.Locker) {
 func take(t *testing.T, m holdfast.Locker) *holdfast.Lease {
 	t.Helper()
 	l, err := m.TryLock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return l
 }
 
@@ -70,9 +69,7 @@ func giveBack(t *testing.T, l *holdfast.Lease) {
 func TestSameName_Redsync(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server, m holdfast.Locker) {
 		old := redsync.New(goredis.NewPool(s.Redis())).NewMutex(name)
-		if err := old.Lock(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, old.Lock())
 		wantForeign(t, s.Redis(), m)
 		if ok, err := old.Unlock(); !ok || err != nil {
 			t.Errorf("Unlock = %t, %v", ok, err)
@@ -105,13 +102,9 @@ func TestSameName_Redislock(t *testing.T) {
 		ctx := t.Context()
 		locks := redislock.New(s.Redis())
 		old, err := locks.Obtain(ctx, name, time.Minute, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		wantForeign(t, s.Redis(), m)
-		if err := old.Release(ctx); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, old.Release(ctx))
 
 		l := take(t, m)
 		retry := &redislock.Options{RetryStrategy: redislock.LinearBackoff(time.Second)}
@@ -165,17 +158,13 @@ func TestSameName_Rueidislock(t *testing.T) {
 		ClientOption: rueidis.ClientOption{InitAddress: []string{s.addr}},
 		TryNextAfter: 10 * time.Second,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer locks.Close()
 	client := holdfast.New(s.rdb)
 	defer client.Close()
 
 	_, release, err := locks.WithContext(ctx, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	giveBack(t, take(t, client.Mutex(name))) // nobody is in its way
 	for _, key := range []string{"rueidislock:0:" + name, "rueidislock:1:" + name} {
 		if _, err := client.Mutex(key).TryLock(ctx); !errors.Is(err, holdfast.ErrWrongType) || !strings.Contains(err.Error(), "a string stands there") {

@@ -2,7 +2,11 @@
 
 package call
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+)
 
 // A call that is given back to the pool keeps nothing of its last use. If the reply to one of its
 // requests was not heard, the pool does not take the call back, and the call keeps its values.
@@ -23,4 +27,9 @@ func TestSmallsAreTakenBackWhenNobodyHasThem(t *testing.T) {
 	if c := smalls.Get(script, "a", "b"); c.Keys[0] != "a" || c.Args[0] != nil || c.outstanding {
 		t.Errorf("%+v", c)
 	}
+}
+
+func TestTheDocumentsSayHowLongARequestIsGood(t *testing.T) {
+	doctest.Says(t, Window, "docs/guarantees.md", "not-after on the server's clock, {} after its sending")
+	doctest.Says(t, Window, "docs/architecture.md", "It is {} after the sending at the latest")
 }

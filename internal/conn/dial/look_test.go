@@ -13,6 +13,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // lookedAt returns a looker at one end of a loopback connection, and both ends.
@@ -165,4 +168,12 @@ func TestAPeekDoesNotWait(t *testing.T) {
 	if n, ok := l.Peek(b); n != 0 || ok {
 		t.Errorf("of a closed connection: %d bytes, %t", n, ok)
 	}
+}
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func TestTheDocumentsSayHowLongACallerLooks(t *testing.T) {
+	const connecting, architecture = "docs/connecting.md", "docs/architecture.md"
+	doctest.Says(t, lookFor, architecture, "reads without sleeping for {} first")
+	doctest.Says(t, lookFor, connecting, "without sleeping for up to {}")
 }

@@ -17,15 +17,15 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn/dial"
 	"github.com/holdfast-go/holdfast/internal/conn/server"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // newMaster returns the address of a listener, and how many connections were made to it.
 func newMaster(t *testing.T) (addr string, connected *atomic.Int64) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(func() { _ = ln.Close() })
 	connected = new(atomic.Int64)
 	go func() {
@@ -95,9 +95,7 @@ func TestTheSentinelsAreAskedWithoutAConnectionToTheMaster(t *testing.T) {
 				f := behindSentinels(t, tc.dial, &named)
 				if dials == 1 {
 					conn, err := f.dial(t.Context(), "tcp", sentinelAddr)
-					if err != nil {
-						t.Fatal(err)
-					}
+					redistest.Must(t, err)
 					defer func() { _ = conn.Close() }()
 					named = b
 				}
@@ -154,9 +152,7 @@ func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {
 	}, &named)
 	for range 4 {
 		conn, err := f.dial(t.Context(), "tcp", sentinelAddr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		defer func() { _ = conn.Close() }()
 	}
 	if n := f.asks(4); n != 0 {
@@ -183,9 +179,7 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 	})
 	defer func() { _ = rdb.Close() }()
 	topology, err := newTopology(rdb, noFeeds(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer topology.Close()
 	f, ok := topology.(*failover)
 	if !ok {
@@ -205,4 +199,10 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 	if sharded, _ := f.Sharded(t.Context()); sharded {
 		t.Error("takes sharded channels")
 	}
+}
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func TestTheDocumentsSayWhenAServerIsGivenUp(t *testing.T) {
+	doctest.Says(t, retireAfter, "docs/connecting.md", "lost its slots is closed after {}")
 }

@@ -98,9 +98,7 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster) {
 		use := func() {
 			t.Helper()
-			if err := c.try(t, "k"); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, c.try(t, "k"))
 		}
 		use()
 		slots.moveTo(c, second, second)
@@ -156,9 +154,7 @@ func TestAFrozenMasterDelaysNobodyElse(t *testing.T) {
 		slots.moveTo(c, first, second)
 		const low, high = "b", "a" // in slots 3300 and 15495
 		for _, key := range []string{low, high} {
-			if err := c.try(t, key); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, c.try(t, key))
 		}
 		slots.servers[first].OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
 		var stuck sync.WaitGroup
@@ -218,9 +214,7 @@ func TestTheUsersNewClientMakesTheOptionsOfEachNode(t *testing.T) {
 
 func TestAServerIsNotGivenUpByHalf(t *testing.T) {
 	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster) {
-		if err := c.try(t, "k"); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, c.try(t, "k"))
 		time.Sleep(time.Second)
 		importing := c.At(second)                      // as an ASK leads to it
 		time.Sleep(retireAfter + 500*time.Millisecond) // the sweep before this is too early
@@ -244,8 +238,6 @@ func TestAServerIsNotGivenUpByHalf(t *testing.T) {
 		<-done
 		slots.servers[second].OnCommand(nil)
 		slots.moveTo(c, second, second)
-		if err := c.try(t, "k"); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, c.try(t, "k"))
 	})
 }

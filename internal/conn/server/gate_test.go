@@ -20,9 +20,7 @@ func (g *gate) dialled(t *testing.T, n int, failed bool) time.Duration {
 	before, passes := time.Now(), make([]pass, n)
 	for i := range passes {
 		p, err := g.enter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		passes[i] = p
 	}
 	waited := time.Since(before)
@@ -107,9 +105,7 @@ func TestADialForASubscriptionHoldsTheGateForTheDialTimeoutAtMost(t *testing.T) 
 		synctest.Wait()
 		began := time.Now()
 		p, err := n.gate.enter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		n.gate.leave(p, false)
 		if waited, most := time.Since(began), DialTimeout+2*maxRest; waited > most {
 			t.Errorf("a call waited for %v, want %v at the most", waited, most)

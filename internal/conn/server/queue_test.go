@@ -1,9 +1,10 @@
-// Callers leave the queue of a node without a cost for each other, and a request that was withdrawn has no
-// more to do with its call.
+// Callers leave the queue of a node without a cost for each other; a request that was withdrawn has no more to do with its
+// call; a server that is given up takes no more; the clock estimate keeps its bound.
 
 package server
 
 import (
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn/call"
+	"github.com/holdfast-go/holdfast/internal/conn/fault"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // Those that stay keep their places. Each removal of those that have left takes as long as the queue is, so there
@@ -90,3 +93,90 @@ func TestARequestIsSentOrWithdrawn(t *testing.T) {
 	}
 	t.Logf("%d of 2000 were sent", sendings)
 }
+
+func TestANodeThatWasGivenUpSendsItsCallersOn(t *testing.T) {
+	n := New("", &redis.Options{}, nil, nil)
+	n.renewals.wires = []*wire{{node: n}}
+	if !n.renewals.inUse() {
+		t.Error("a connection for renewals would be forgotten, and never closed")
+	}
+	n.renewals.wires = nil
+	if !n.Retire() {
+		t.Fatal("was not given up, though nothing is on it")
+	}
+	r := &request{call: &call.Call{}}
+	if w := n.callers.board(r); w != nil || fault.Judge(r.err) != fault.Anew {
+		t.Errorf("%v, %v, want that the caller looks anew", w, r.err)
+	}
+	if _, err := n.takeRenewals(t.Context()); fault.Judge(err) != fault.Anew {
+		t.Errorf("renewals: %v, want that their caller looks anew", err)
+	}
+}
+
+func TestOnlyALoneCallerLooks(t *testing.T) {
+	n := New("", new(redis.Options), nil, nil)
+	c := &n.callers
+	for range 2 {
+		c.wires = append(c.wires, &wire{node: n})
+	}
+	c.free = append(c.free, c.wires...)
+	first, second := c.board(&request{call: new(call.Call)}), c.board(&request{call: new(call.Call)})
+	if !first.alone || second.alone {
+		t.Errorf("the first caller looks: %t, want true; the second, beside it: %t, want false", first.alone, second.alone)
+	}
+}
+
+// The estimate is never ahead of the server, even if answers take their time and overtake each
+// other. So a not-after made from the estimate never lets a request run longer than was meant.
+func TestClockIsNeverAheadOfTheServer(t *testing.T) {
+	// TIME has no finer unit.
+	const resolution = time.Microsecond
+	redistest.Bubble(t, func(t *testing.T) {
+		for seed := range uint64(200) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			ahead := time.Duration(random.Int64N(int64(time.Hour))) - 30*time.Minute
+			server := func() time.Time { return time.Now().Add(ahead) }
+			sleep := func() { time.Sleep(time.Duration(random.Int64N(int64(200 * time.Millisecond)))) }
+
+			c := clock{epoch: time.Now()}
+			var onTheWay []int64 // what the server has said
+			for range 50 {
+				sleep()
+				onTheWay = append(onTheWay, server().UnixMicro())
+				sleep()
+				if random.IntN(2) == 0 {
+					i := random.IntN(len(onTheWay))
+					c.observe(onTheWay[i], time.Now())
+					onTheWay = append(onTheWay[:i], onTheWay[i+1:]...)
+				}
+				if !c.known {
+					continue
+				}
+				for _, d := range []time.Duration{0, time.Second, -time.Second, time.Hour} {
+					got, want := c.at(time.Now().Add(d)), server().Add(d).Add(resolution).UnixMicro()
+					if got > want {
+						t.Fatalf("seed %d: the estimate is %d µs ahead of the server", seed, got-want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// An answer that arrives at once makes the estimate exact.
+func TestClockIsExactWithoutDelay(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		c := clock{epoch: time.Now()}
+		if c.known {
+			t.Error("known before anything was heard")
+		}
+		time.Sleep(time.Second)
+		c.observe(time.Now().Add(time.Hour).UnixMicro(), time.Now())
+		time.Sleep(time.Minute)
+		if got, want := c.at(time.Now()), time.Now().Add(time.Hour).UnixMicro(); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	})
+}
+
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -129,9 +129,7 @@ func TestConformance_Replicated(t *testing.T) {
 	turn(t, turns())
 	master := redistest.Server(t, "--repl-diskless-sync-delay", "0")
 	host, port, err := net.SplitHostPort(master.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for range 2 {
 		redistest.Server(t, "--replicaof", host, port)
 	}
@@ -174,9 +172,7 @@ func TestConformance_Cluster(t *testing.T) {
 func forget(t *testing.T, cluster *redistest.ClusterSet) {
 	t.Helper()
 	for _, node := range cluster.Nodes() {
-		if err := node.Admin().ConfigResetStat(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, node.Admin().ConfigResetStat(t.Context()).Err())
 	}
 }
 
@@ -188,13 +184,9 @@ func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
 	sharded := true
 	for _, node := range cluster.Nodes() {
 		role, err := node.Admin().Info(t.Context(), "replication").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		stats, err := node.Admin().Info(t.Context(), "commandstats").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		asked := strings.Contains(stats, "cmdstat_eval")
 		if strings.Contains(role, "role:master") {
 			if asked {
@@ -247,9 +239,7 @@ func TestConformance_FewRights(t *testing.T) {
 		})
 	})
 	denied, err := s.Admin().Do(t.Context(), "acl", "log").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	if log, _ := denied.([]any); len(log) > 0 {
 		t.Errorf("denied: %v", log)
 	}

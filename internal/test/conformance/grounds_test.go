@@ -8,7 +8,10 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,9 +98,7 @@ func strangers(t *testing.T, rdb *redis.Client, n int) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 	}
 }
 
@@ -116,4 +117,33 @@ func TestConformance_Grounds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// turns has their tests, without the beginning of the names.
+func turns() []string {
+	all := []string{"Standalone/RESP2", "Replicated", "Sentinel", "Cluster/ReadOnly", "Cluster/RouteByLatency", "FewRights"}
+	for _, ground := range conformanceGrounds {
+		all = append(all, "Grounds/"+strings.ReplaceAll(ground.name, " ", "_"))
+	}
+	return all
+}
+
+// embedded are the tests on an embedded server. They take turns among themselves.
+var embedded = []string{"Embedded", "StrictScripts"}
+
+// turn skips t, one of those that take turns, unless it is its turn.
+func turn(t *testing.T, all []string) {
+	t.Helper()
+	n, err := strconv.ParseUint(os.Getenv("HOLDFAST_TURN"), 10, 32)
+	if err != nil || os.Getenv("HOLDFAST_LONG") != "" {
+		return
+	}
+	i, mine := slices.Index(all, strings.TrimPrefix(t.Name(), "TestConformance_")), n%uint64(len(all))
+	switch {
+	case i < 0:
+		t.Fatalf("it is not among those that take turns: %q", all)
+	case uint64(i) != mine:
+		t.Skipf("with HOLDFAST_TURN=%d it is the turn of %s", n, all[mine])
+	}
+	t.Logf("with HOLDFAST_TURN=%d it is its turn", n)
 }

@@ -96,9 +96,7 @@ func (m *masters) failOver(t *testing.T, p *holdfast.Client) {
 func contenders(t *testing.T, kind lockertest.Kind, p, q *holdfast.Client) (mine, theirs holdfast.Locker) {
 	t.Helper()
 	if kind.Prepare != nil {
-		if err := kind.Prepare(t.Context(), p, "k"); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, kind.Prepare(t.Context(), p, "k"))
 	}
 	rival := kind.Locker
 	if kind.Rival != nil {
@@ -116,13 +114,9 @@ func TestAnotherMasterHasForgotten(t *testing.T) {
 			onMasters(t, func(t *testing.T, m *masters, p, q *holdfast.Client) {
 				mine, theirs := contenders(t, kind, p, q)
 				l, err := mine.Lock(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, err)
 				m.replicate(t)
-				if err := l.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, l.Release(t.Context()))
 				m.failOver(t, p)
 				began := time.Now()
 				held, err := theirs.Lock(t.Context())
@@ -146,9 +140,7 @@ func TestAWaiterHearsTheNewMaster(t *testing.T) {
 			onMasters(t, func(t *testing.T, m *masters, p, q *holdfast.Client) {
 				mine, theirs := contenders(t, kind, p, q)
 				l, err := mine.Lock(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, err)
 				granted := make(chan time.Time, 1)
 				go func() {
 					if l, err := theirs.Lock(t.Context()); err == nil {
@@ -159,9 +151,7 @@ func TestAWaiterHearsTheNewMaster(t *testing.T) {
 				time.Sleep(time.Second)
 				m.replicate(t)
 				m.failOver(t, p)
-				if err := l.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, l.Release(t.Context()))
 				released := time.Now()
 				if took := (<-granted).Sub(released); took > 100*time.Millisecond {
 					t.Errorf("granted %v after the release", took)

@@ -35,9 +35,7 @@ func eachKind(t *testing.T, scene func(w *world.World, kind lockertest.Kind)) {
 // lockOf returns the process's lock of that name, and the lock of the rival that excludes it.
 func lockOf(w *world.World, kind lockertest.Kind, name string, p, rival *world.Process) (mine, theirs holdfast.Locker) {
 	if kind.Prepare != nil {
-		if err := kind.Prepare(w.T.Context(), rival.Client, name); err != nil {
-			w.T.Fatal(err)
-		}
+		redistest.Must(w.T, kind.Prepare(w.T.Context(), rival.Client, name))
 	}
 	mine, theirs = kind.Locker(p.Client, name), kind.Locker(rival.Client, name)
 	if kind.Rival != nil {

@@ -38,9 +38,7 @@ func commandsOf(t *testing.T, folders ...string) []string {
 		}
 		for _, file := range files {
 			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			for _, m := range regexp.MustCompile(`redis\.p?call\(\s*['"](\w+)['"]`).FindAllStringSubmatch(string(source), -1) {
 				commands[strings.ToUpper(m[1])] = true
 			}

@@ -101,9 +101,7 @@ func TestWaitersThatGiveUpKeepNobodyWaiting(t *testing.T) {
 	for _, kind := range lockertest.Kinds {
 		prepared := clienttest.OpenClient(t, s.Client(t))
 		if kind.Prepare != nil {
-			if err := kind.Prepare(t.Context(), prepared, kind.Name); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, kind.Prepare(t.Context(), prepared, kind.Name))
 		}
 		rival := kind.Locker
 		if kind.Rival != nil {

@@ -1,10 +1,14 @@
-// The process of a holder dies or is stopped.
+// The process of a holder dies or is stopped; Redis's clock runs at another rate; very many locks are renewed in time.
 
 package faults
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 // runHolder locks and holds until it is killed.
@@ -72,9 +77,7 @@ func TestHolderKilled(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		if early := time.Until(ends); early > 0 {
 			t.Errorf("granted %v before the lease was over", early)
 		}
@@ -123,4 +126,102 @@ func TestHolderStoppedForLongerThanItsLease(t *testing.T) {
 	child, _ := startHolder(t, s, "stopped", time.Minute) // this lease is not lost, however slow the machine is
 	child.Send("release")
 	child.Expect("released false <nil>")
+}
+
+func TestClocksOfDifferentRates(t *testing.T) {
+	for _, rate := range []float64{1.01, 0.99} {
+		for _, length := range []time.Duration{time.Second, 2 * time.Second, 30 * time.Second} {
+			for what, option := range map[string]holdfast.LeaseOption{"fixed": holdfast.Fixed(length), "renewed": holdfast.Renewed(length)} {
+				t.Run(fmt.Sprint(rate, " ", what, " ", length), func(t *testing.T) {
+					world.Play(t, func(t *testing.T, w *world.World) {
+						stop := runAt(w, rate)
+						p := w.Process()
+						l := w.Lock(t.Context(), p.Mutex(world.Name, option))
+						time.Sleep(length * 6 / 10) // it has been renewed, if it is
+						p.Unplug(true)
+						ended := make(chan time.Duration, 1)
+						context.AfterFunc(l.Context(t.Context()), func() { ended <- w.PTTL(world.Name) })
+						if left := <-ended; left <= 0 {
+							t.Errorf("the holder was notified when Redis had ended its lease")
+						} else if most := length/50 + 15*time.Millisecond; left > most {
+							t.Errorf("the holder was notified %v ahead, want at most %v", left, most)
+						}
+						time.Sleep(length / 10)
+						w.WantFree()
+						stop()
+					})
+				})
+			}
+		}
+	}
+}
+
+// runAt has the server's clock run at that rate, until stop is called.
+func runAt(w *world.World, rate float64) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		for {
+			w.Mini.SetTime(w.Start.Add(time.Duration(float64(w.Now()) * rate)))
+			select {
+			case <-time.After(time.Millisecond):
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+func TestManyHeldLocks(t *testing.T) {
+	redistest.Undisturbed(t, time.Second, func(t testing.TB) {
+		const many, length = 10_000, 6 * time.Second
+		s := redistest.Server(t)
+		clienttest.LeaveNothing(t, s.Admin())
+		p := redistest.FeelPulse(t)
+		c := clienttest.OpenClient(t, s.Client(t))
+		clienttest.GiveBackAll(t, clienttest.GrabMany(t, c, "warm", 200)) // opens everything that the Client opens anyway
+		before := runtime.NumGoroutine()
+		leases := clienttest.GrabMany(t, c, "held", many, holdfast.Renewed(length))
+		if grown := runtime.NumGoroutine() - before; grown > 20 {
+			t.Errorf("%d goroutines more with %d locks held", grown, many)
+		}
+		began := time.Now()
+		late := watchRenewals(leases, length)
+		if n := len(late); n < 2*many {
+			t.Fatalf("%d renewals of %d locks in %v", n, many, length)
+		}
+		p99 := late[len(late)*99/100]
+		if slack := p.Slack(began, time.Now()); p99 > length/10+slack {
+			t.Errorf("renewals were late: p99 %v (starved for %v)", p99, slack)
+		}
+		for name, l := range leases {
+			if err := l.Err(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		clienttest.GiveBackAll(t, leases)
+		clienttest.Figure(t, "%d locks held for a lease of %v: renewals late by p50 %v, p99 %v, worst %v; none lost",
+			many, length, late[len(late)/2], p99, late[len(late)-1])
+	})
+}
+
+// watchRenewals watches leases for as long as each of them lasts, and returns how late their renewals were
+// sent. A renewal is due a third of the lease after the one before it. It moves the deadline by the time
+// between the two.
+func watchRenewals(leases map[string]*holdfast.Lease, length time.Duration) (late []time.Duration) {
+	deadlines := make(map[string]time.Time, len(leases))
+	for name, l := range leases {
+		deadlines[name] = l.Deadline()
+	}
+	for until := time.Now().Add(length); time.Now().Before(until); time.Sleep(length / 20) {
+		for name, l := range leases {
+			deadline := l.Deadline()
+			if moved := deadline.Sub(deadlines[name]); moved > 0 {
+				late = append(late, max(0, moved-length/3))
+				deadlines[name] = deadline
+			}
+		}
+	}
+	slices.Sort(late)
+	return late
 }

@@ -213,9 +213,7 @@ func do(t testing.TB, s *redistest.Proc, args ...any) {
 func killScript(t testing.TB, s *redistest.Proc) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	reply := make([]byte, 100)
@@ -237,7 +235,5 @@ func fill(t testing.TB, s *redistest.Proc, n int) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 }

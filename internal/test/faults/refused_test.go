@@ -1,4 +1,4 @@
-// For a while Redis refuses all that it is asked, and then no more.
+// Redis refuses for a while, and nothing is left taken; or it refuses for good, and callers are notified at once.
 
 package faults
 
@@ -162,9 +162,7 @@ func TestALeaseOutlastsWhatIsRefusedForAWhile(t *testing.T) {
 				}
 				options := holdfast.Renewed(12 * time.Second)
 				l, err := kind.Locker(r.p, "k", options).Lock(r.ctx)
-				if err != nil {
-					r.t.Fatal(err)
-				}
+				redistest.Must(r.t, err)
 				time.Sleep(3 * time.Second)
 				r.refuseFrom(1) // the first renewal
 				time.Sleep(20 * time.Second)
@@ -173,9 +171,7 @@ func TestALeaseOutlastsWhatIsRefusedForAWhile(t *testing.T) {
 				}
 
 				held, err := theirs.Lock(r.ctx)
-				if err != nil {
-					r.t.Fatal(err)
-				}
+				redistest.Must(r.t, err)
 				waits := make(chan error, 1)
 				go func() {
 					l, err := mine.Lock(r.ctx)
@@ -187,18 +183,105 @@ func TestALeaseOutlastsWhatIsRefusedForAWhile(t *testing.T) {
 				time.Sleep(time.Second)
 				r.refuseFrom(1)
 				time.Sleep(refused + 2*time.Second)
-				if err := held.Release(r.ctx); err != nil {
-					r.t.Error(err)
-				}
+				redistest.Check(r.t, held.Release(r.ctx))
 				r.result("Lock that waits", ends(r.t, "Lock that waits", waits, 100*time.Millisecond))
 				next, err := theirs.TryLock(r.ctx)
 				if err != nil {
 					r.t.Fatalf("%s: another: %v", r.says, err)
 				}
-				if err := next.Release(r.ctx); err != nil {
-					r.t.Error(err)
-				}
+				redistest.Check(r.t, next.Release(r.ctx))
 			})
+		})
+	}
+}
+
+// What is held goes on without memory, even after the server has forgotten the scripts, so that the Client
+// sends them whole.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	clienttest.LeaveNothing(t, s.Admin())
+	ctx := clienttest.Generous(t)
+	c := clienttest.OpenClient(t, s.Client(t))
+	leases := clienttest.GrabMany(t, c, "full", 10, holdfast.Renewed(keptLease))
+	do(t, s, "CONFIG", "SET", "maxmemory", "1")
+	for i := range redistest.Count(t, 1000) {
+		name := fmt.Sprint("refused", i%10)
+		if _, err := c.Mutex(name).Lock(ctx); !errors.Is(err, holdfast.ErrOutOfMemory) {
+			t.Fatalf("Lock = %v, want ErrOutOfMemory", err)
+		}
+		if n := s.Admin().Exists(ctx, name, "redisson_lock_token:{"+name+"}").Val(); n != 0 {
+			t.Fatalf("a Lock that was refused left %d keys", n)
+		}
+		s.FlushScripts()
+		if err := leases["full0"].Extend(ctx, keptLease+time.Duration(i)*time.Second); err != nil {
+			t.Fatalf("Extend: %v", err)
+		}
+	}
+	clienttest.GiveBack(t, leases["full0"])
+	delete(leases, "full0")
+	outlasted(t, s, leases)
+	clienttest.GiveBackAll(t, leases)
+	do(t, s, "CONFIG", "SET", "maxmemory", "0")
+}
+
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	clienttest.LeaveNothing(t, s.Admin())
+	for _, tc := range []struct {
+		name  string
+		rules []string
+	}{
+		{"noscripts", []string{"~*", "&*", "+@all", "-@scripting"}},
+		{"nohset", []string{"~*", "&*", "+@all", "-hset"}},
+		{"nopexpire", []string{"~*", "&*", "+@all", "-pexpire"}},
+		{"nokey", []string{"~other:*", "&*", "+@all"}},
+		{"notoken", []string{"~denied*", "&*", "+@all"}},
+		{"noset", []string{"~*", "&*", "+@all", "-set"}},
+		{"nothing", nil},
+	} {
+		for _, protocol := range []int{2, 3} {
+			t.Run(fmt.Sprint(tc.name, protocol), func(t *testing.T) {
+				as := clienttest.User(t, s, tc.name, tc.rules...)
+				denied(t, s, func(o *redis.Options) { as(o); o.Protocol = protocol })
+				denied(t, s, func(o *redis.Options) { o.Username, o.Password, o.Protocol = tc.name, "guess", protocol })
+			})
+		}
+	}
+}
+
+// denied fails the test unless such a client is not granted a lock.
+func denied(t *testing.T, s *redistest.Proc, as func(*redis.Options)) {
+	t.Helper()
+	c := clienttest.OpenClient(t, s.Client(t, as))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := c.Mutex("denied").Lock(ctx); !errors.Is(err, holdfast.ErrDenied) {
+		t.Errorf("Lock = %v, want ErrDenied", err)
+	}
+	if n := s.Admin().Exists(ctx, "denied").Val(); n != 0 {
+		t.Error("a lock is held that was denied")
+	}
+}
+
+// A user that may neither publish nor subscribe locks, waits and releases all the same.
+func TestDeniedChannels(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	clienttest.LeaveNothing(t, s.Admin())
+	for name, rules := range map[string][]string{
+		"nochannels": {"~*", "resetchannels", "+@all"},
+		"nopublish":  {"~*", "&*", "+@all", "-publish", "-subscribe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			as := clienttest.User(t, s, name, rules...)
+			a, b := clienttest.OpenClient(t, s.Client(t, as)), clienttest.OpenClient(t, s.Client(t, as))
+			l := clienttest.Grab(t, a.Mutex("quiet"))
+			next, err := beside(func() (*holdfast.Lease, error) { return b.Mutex("quiet").Lock(clienttest.Generous(t)) },
+				func() error { return l.Release(clienttest.Generous(t)) })
+			redistest.Must(t, err)
+			clienttest.GiveBack(t, next)
 		})
 	}
 }

@@ -24,9 +24,7 @@ func withReplica(t testing.TB) (master, replica *redistest.Proc) {
 	t.Helper()
 	master = redistest.Server(t, "--repl-diskless-sync-delay", "0")
 	host, port, err := net.SplitHostPort(master.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	replica = redistest.Server(t, "--replicaof", host, port)
 	redistest.InSync(t, master, 1)
 	return master, replica
@@ -153,9 +151,7 @@ func TestFailover_WithoutATierTheFenceRefuses(t *testing.T) {
 	tokenA, errA := resource.write(a)
 	promote(t, master, replica)
 	tokenB, errB := resource.write(b)
-	if err := errors.Join(errA, errB); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, errors.Join(errA, errB))
 	if tokenB <= tokenA || resource.accepts(tokenA) {
 		t.Errorf("the token went from %d to %d", tokenA, tokenB)
 	}
@@ -245,9 +241,7 @@ func TestReplicas_Quorum(t *testing.T) {
 	}
 	pair := func() {
 		t.Helper()
-		if err := grant().Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, grant().Release(t.Context()))
 		freeOn(t, masters...)
 	}
 	pair()
@@ -285,9 +279,7 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 	redistest.InSync(t, master, 1)
 	cut(t, replica)
 	held, err := a.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	promote(t, master, replica)
 	b := quorum(replica)
 	for range 10 {
@@ -299,13 +291,9 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 		t.Errorf("one server of three failed, and A: %v", err)
 	}
 	next, err := b.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	if next.Token() <= held.Token() {
 		t.Errorf("the token went from %d to %d", held.Token(), next.Token())
 	}
-	if err := next.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, next.Release(t.Context()))
 }

@@ -143,9 +143,7 @@ func TestInterleaving_WaitAfterARepeatedRequest(t *testing.T) {
 			proxy := redistest.Proxy(t, server.Addr())
 			client := clienttest.OpenClient(t, proxy.Client(t))
 			if kind.Prepare != nil {
-				if err := kind.Prepare(clienttest.Generous(t), client, "repeated"); err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, kind.Prepare(clienttest.Generous(t), client, "repeated"))
 			}
 			m := kind.Locker(client, "repeated", holdfast.Renewed(keptLease))
 			clienttest.GiveBack(t, clienttest.Grab(t, m)) // loads the scripts, and agrees about stripes

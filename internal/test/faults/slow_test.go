@@ -50,9 +50,7 @@ func TestALeaseOutlastsASlowServer(t *testing.T) {
 						asking, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 						defer cancel()
 						l, err := c.Mutex("kept").Lock(asking)
-						if err != nil {
-							t.Fatal(err)
-						}
+						redistest.Must(t, err)
 						slow()
 						ctx := l.Context(t.Context())
 						time.Sleep(2 * time.Minute)
@@ -134,9 +132,7 @@ func TestALeaseOutlastsDeadConnections(t *testing.T) {
 					proxy := redistest.Mini(t).Proxy()
 					c := clienttest.OpenClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = most }))
 					l, err := c.Mutex("kept", holdfast.Renewed(length)).Lock(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
+					redistest.Must(t, err)
 					ctx := l.Context(t.Context())
 					time.Sleep(length/3 - length/60)
 					over := time.Now().Add(outage)
@@ -160,9 +156,7 @@ func TestALeaseOutlastsDeadConnections(t *testing.T) {
 						t.Errorf("lost: %v", context.Cause(ctx))
 					}
 					proxy.OnCommand(nil)
-					if err := errors.Join(other.Release(t.Context()), l.Release(t.Context())); err != nil {
-						t.Error(err)
-					}
+					redistest.Check(t, errors.Join(other.Release(t.Context()), l.Release(t.Context())))
 				})
 			})
 		}
@@ -280,9 +274,7 @@ func TestALeaseOutlastsAStarvedProcess(t *testing.T) {
 					var leases []*holdfast.Lease
 					for i := range 4 {
 						l, err := c.Mutex(fmt.Sprint("kept ", i), holdfast.Renewed(length)).Lock(t.Context())
-						if err != nil {
-							t.Fatal(err)
-						}
+						redistest.Must(t, err)
 						leases = append(leases, l)
 					}
 					busy.Store(true)

@@ -13,9 +13,7 @@ func TestClusterMovesASlot(t *testing.T) {
 	ctx := testContext(t)
 	keys := []string{"{tag}a", "{tag}b", "{tag}c"}
 	for _, key := range keys {
-		if err := rdb.Set(ctx, key, key, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, rdb.Set(ctx, key, key, 0).Err())
 	}
 
 	move := c.OpenSlot("{tag}a")

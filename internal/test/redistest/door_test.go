@@ -24,9 +24,7 @@ type visitor struct {
 func visit(t *testing.T, p *FaultProxy) visitor {
 	t.Helper()
 	v, err := try(t, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return v
 }
 
@@ -135,9 +133,7 @@ func TestALagIsNoQueue(t *testing.T) {
 		p := Mini(t).Proxy()
 		Lagging(lag, 0)(&p.road)
 		conn, err := p.Dial(t.Context(), "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		began := time.Now()
 		for range commands {
 			conn.Write([]byte("*1\r\n$4\r\nPING\r\n"))
@@ -160,8 +156,6 @@ func TestTrickledRepliesAreWhole(t *testing.T) {
 	p, c, _ := proxied(t)
 	p.Trickle(true)
 	long := strings.Repeat("x", 2000)
-	if err := c.Set(context.Background(), "k", long, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, c.Set(context.Background(), "k", long, 0).Err())
 	wantValue(t, c, "k", long)
 }

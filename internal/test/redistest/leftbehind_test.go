@@ -45,9 +45,7 @@ func TestLeftBehindCountsConnections(t *testing.T) {
 	s.Admin().Ping(testContext(t))
 	LeftBehind(t, rdb)
 	other := s.Client(t)
-	if err := other.Ping(testContext(t)).Err(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, other.Ping(testContext(t)).Err())
 	if err := leftConnections(testContext(t), rdb); err == nil {
 		t.Error("another client's connection was not seen")
 	}

@@ -32,9 +32,7 @@ func TestNoticeReachesTheGoCommandsStderr(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "stderr")
 	stderr, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	defer stderr.Close()
 	stdout, err := goTest(t, "^TestServerFlushScripts$", stderr, envServers+"=")
 	if err != nil || !strings.HasPrefix(stdout, "ok") {
@@ -48,9 +46,7 @@ func TestNoticeReachesTheGoCommandsStderr(t *testing.T) {
 
 func TestARequiredServerThatIsMissingFails(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	defer null.Close()
 	stdout, err := goTest(t, "^TestServerFlushScripts$", null, envServer+"=/nonexistent/server", envServers+"=1")
 	if err == nil || !strings.Contains(stdout, "apt-get install redis-server") {

@@ -64,9 +64,7 @@ func TestMiniShardedPubSub(t *testing.T) {
 		ps := c.SSubscribe(ctx, "ch")
 		defer ps.Close()
 		expectMessages(t, ps, "subscribe ch")
-		if err := c.Eval(ctx, "return redis.call('SPUBLISH', 'ch', 'hello')", nil).Err(); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, c.Eval(ctx, "return redis.call('SPUBLISH', 'ch', 'hello')", nil).Err())
 		expectMessages(t, ps, "message ch hello")
 	})
 }
@@ -83,9 +81,7 @@ func TestMiniTakesLargePipelines(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		Check(t, err)
 	})
 }
 

@@ -127,9 +127,7 @@ func TestProxyHoldsOneCommand(t *testing.T) {
 			t.Fatal("answered before the release")
 		}
 		close(release)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		Check(t, <-done)
 	})
 }
 
@@ -195,21 +193,15 @@ func TestProxyUnderstandsSubscriptions(t *testing.T) {
 			expectMessages(t, ps, "subscribe a", "subscribe b")
 			straight.Publish(ctx, "a", "1")
 			expectMessages(t, ps, "message a 1")
-			if err := ps.PSubscribe(ctx, "p*"); err != nil {
-				t.Fatal(err)
-			}
+			Must(t, ps.PSubscribe(ctx, "p*"))
 			expectMessages(t, ps, "psubscribe p*")
-			if err := ps.Unsubscribe(ctx); err != nil {
-				t.Fatal(err)
-			}
+			Must(t, ps.Unsubscribe(ctx))
 			first, second := receive(t, ps), receive(t, ps) // in the server's order
 			if first == second || first != "unsubscribe a" && first != "unsubscribe b" {
 				t.Errorf("unsubscribed by %q and %q", first, second)
 			}
 			p.OnCommand(Nth("PING", 1, CloseAfterExec))
-			if err := ps.Ping(ctx); err != nil {
-				t.Fatal(err)
-			}
+			Must(t, ps.Ping(ctx))
 			if _, err := ps.ReceiveTimeout(ctx, 30*time.Second); err == nil {
 				t.Error("the pong was delivered")
 			}

@@ -8,15 +8,11 @@ func TestReplicasThatAreShutOutMissWhatTheirMasterTakes(t *testing.T) {
 	t.Parallel()
 	s := Sentinel(t)
 	c := s.Client(t)
-	if err := c.Set(testContext(t), "k", "v", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, c.Set(testContext(t), "k", "v", 0).Err())
 	first := s.Master()
 	InSync(t, first, 2)
 	first.ShutOutFollowers()
-	if err := first.Admin().Set(testContext(t), "k", "v2", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, first.Admin().Set(testContext(t), "k", "v2", 0).Err())
 	second := s.Failover()
 	if second == first || s.Master() != second || len(s.Replicas()) != 2 {
 		t.Fatal("a planned failover did not change the master")

@@ -42,9 +42,7 @@ func TestServerKillAndRestart(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Server(t, tc.args...)
 			c := s.Client(t, once)
-			if err := c.Set(testContext(t), "k", "v", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			Must(t, c.Set(testContext(t), "k", "v", 0).Err())
 			if tc.dead {
 				s.Kill()
 				if c.Ping(testContext(t)).Err() == nil {
@@ -97,9 +95,7 @@ func TestServersDieWithAKilledTestBinary(t *testing.T) {
 	addr := c.Expect("serving ")
 	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1})
 	defer rdb.Close()
-	if err := rdb.Ping(testContext(t)).Err(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, rdb.Ping(testContext(t)).Err())
 	c.Kill()
 	Eventually(t, patience, "the server is gone", func() error {
 		if rdb.Ping(testContext(t)).Err() == nil {

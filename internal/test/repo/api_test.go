@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 var updateAPI = flag.Bool("update", false, "write docs/api.txt in place of comparing with it")
@@ -28,15 +30,11 @@ const apiFile = "docs/api.txt"
 func TestTheAPIIsWrittenDown(t *testing.T) {
 	got := exportedAPI(t, publicPackages(t))
 	if *updateAPI {
-		if err := os.WriteFile(apiFile, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, os.WriteFile(apiFile, []byte(got), 0o666))
 		return
 	}
 	want, err := os.ReadFile(apiFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	before, after := strings.Split(string(want), "\n"), strings.Split(got, "\n")
 	for _, line := range before {
 		if !slices.Contains(after, line) {
@@ -97,18 +95,14 @@ func exportedAPI(t *testing.T, packages []string) string {
 func parsePackage(t *testing.T, fset *token.FileSet, folder string) []*ast.File {
 	t.Helper()
 	names, err := fs.Glob(os.DirFS(folder), "*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	var files []*ast.File
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(fset, filepath.Join(folder, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		files = append(files, file)
 	}
 	return files

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 var (
@@ -49,9 +50,7 @@ func filesBelow(t *testing.T, folder, end string) (all []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return all
 }
 
@@ -239,9 +238,7 @@ func TestEveryTypeHasAnExample(t *testing.T) {
 func examplesIn(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	all := make(map[string]bool)
 	for _, file := range files {
 		for _, found := range exampleName.FindAllStringSubmatch(doctest.Read(t, file), -1) {

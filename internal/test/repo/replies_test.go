@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // A script's layout is known to one file of its package: replies.go, or reply.go where many packages
@@ -17,14 +19,10 @@ func TestRepliesAreReadInOneFileOfTheirPackage(t *testing.T) {
 	read := 0
 	for _, pattern := range []string{"*.go", "*/*.go", "internal/*/*.go"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		for _, file := range files {
 			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			found := byIndex.Find(source)
 			switch name := filepath.Base(file); {
 			case found == nil, strings.HasSuffix(name, "_test.go"), strings.HasPrefix(file, "internal/conn/"):

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // sentScript is a script of the library, and the Lua files of which it is made.
@@ -73,9 +74,7 @@ func readSources(t *testing.T) *sources {
 	c := &sources{t: t, fset: token.NewFileSet(), packages: map[string]*declared{}, loads: map[string]bool{}}
 	for _, pattern := range []string{"*/*.go", "internal/*/*.go"} {
 		files, err := fs.Glob(os.DirFS("."), pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		for _, file := range files {
 			if !strings.HasSuffix(file, "_test.go") && path.Dir(file) != "fence" {
 				c.readFile(file)
@@ -87,9 +86,7 @@ func readSources(t *testing.T) *sources {
 
 func (c *sources) readFile(name string) {
 	file, err := parser.ParseFile(c.fset, name, doctest.Read(c.t, name), parser.ParseComments)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	redistest.Must(c.t, err)
 	folder := path.Dir(name)
 	d := c.packages[folder]
 	if d == nil {

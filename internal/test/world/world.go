@@ -66,9 +66,7 @@ func (w *World) Crowd(p, q *Process) {
 	synctest.Wait()
 	w.Release(l)
 	next, err := a.Result()
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	redistest.Must(w.T, err)
 	w.Release(next)
 }
 
@@ -113,9 +111,7 @@ func (w *World) Now() time.Duration { return time.Since(w.Start) }
 func (w *World) PTTL(key string) time.Duration {
 	w.T.Helper()
 	d, err := w.RDB.PTTL(w.T.Context(), key).Result()
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	redistest.Must(w.T, err)
 	return d
 }
 
@@ -123,9 +119,7 @@ func (w *World) PTTL(key string) time.Duration {
 func (w *World) Holders(key string) []string {
 	w.T.Helper()
 	fields, err := w.RDB.HGetAll(w.T.Context(), key).Result()
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	redistest.Must(w.T, err)
 	var all []string
 	for holder, count := range fields {
 		all = append(all, holder+"="+count)

@@ -41,9 +41,7 @@ func as(t *testing.T, server *redistest.Proc, line string) *holdfast.Client {
 func line(t *testing.T, pattern string, kinds ...string) string {
 	t.Helper()
 	text, err := SetUser("holdfast", "", []string{pattern}, kinds, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return text
 }
 
@@ -97,9 +95,7 @@ func TestTheRightsOfTheRestDo(t *testing.T) {
 	} {
 		holder := holdfast.New(server.Client(t), holdfast.WithIdentity("pod-1"))
 		l, err := holder.Mutex("orders:held").Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		redistest.Eventually(t, time.Minute, "the identity stands in Redis", func() error {
 			if len(server.Admin().Keys(ctx, clients).Val()) == 0 {
 				return errors.New("no key")
@@ -109,9 +105,7 @@ func TestTheRightsOfTheRestDo(t *testing.T) {
 		if err := do(as(t, server, line(t, "orders:*", kind))); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
-		if err := l.Release(ctx); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, l.Release(ctx))
 		_ = holder.Close()
 	}
 }

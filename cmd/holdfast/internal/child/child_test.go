@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) {
@@ -20,14 +22,10 @@ func TestMain(m *testing.M) {
 func shell(t *testing.T, text string) (Program, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(func() { _ = r.Close(); _ = w.Close() })
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(func() { _ = null.Close() })
 	return Program{Args: []string{"sh", "-c", text}, Env: os.Environ(), In: null, Out: w, Err: w}, r
 }
@@ -92,9 +90,7 @@ func TestASignalBeforeTheProgramBegins(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP} {
 		ended := make(chan struct{})
 		relay := NewRelay(func() { close(ended) })
-		if err := syscall.Kill(os.Getpid(), s); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, syscall.Kill(os.Getpid(), s))
 		<-ended
 		file := filepath.Join(t.TempDir(), "begun")
 		p, _ := shell(t, "touch "+file)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/audit"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // The objects, by what the document calls them.
@@ -34,9 +35,7 @@ var objects = []struct {
 // A field that is renamed, left out or of another type breaks the programs that read it: then this fails.
 func TestTheDocumentHasEachFieldOfJSON(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for _, o := range objects {
 		var fields []string
 		kind := reflect.TypeOf(o.object)
@@ -91,9 +90,7 @@ func field(f reflect.StructField) string {
 func TestJSONMovesNoTerminal(t *testing.T) {
 	odd := "a\x1b[2J\x7f\u0085\u009b31m\u202e\u2066\u200f\u061c\xffé日\u2028\"\\"
 	line, err := view.Line(map[string]string{"who": odd})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for _, r := range strings.TrimSuffix(string(line), "\n") {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 || strings.ContainsRune("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", r) {
 			t.Errorf("%U in %q", r, line)

@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // Each command and each flag is in docs/cli.md, in the part about that command.
 func TestTheDocumentHasEachFlag(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	parts := make(map[string]string)
 	for part := range strings.SplitSeq(string(text), "\n## ") {
 		names, _, _ := strings.Cut(part, "\n")
@@ -59,13 +59,9 @@ func TestManual(t *testing.T) {
 	dir := t.TempDir()
 	root := (&app{}).root()
 	root.SetArgs([]string{"manual", dir})
-	if err := root.Execute(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, root.Execute())
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for _, cmd := range root.Commands() {
 		page := filepath.Join(dir, "holdfast-"+cmd.Name()+".1")
 		if !slices.Contains(pages, page) && cmd.Name() != "help" {
@@ -73,16 +69,12 @@ func TestManual(t *testing.T) {
 		}
 	}
 	document, err := os.ReadFile("../../../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	variables := regexp.MustCompile(`HOLDFAST_[A-Z_]+`).FindAllString(string(document), -1)
 	var all strings.Builder
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		title := strings.ToUpper(strings.TrimSuffix(filepath.Base(page), ".1"))
 		for _, part := range []string{`.TH "` + title + `" "1" `, ".SH ENVIRONMENT\n", ".SH FILES\n", ".SH EXIT STATUS\n", `\fB69\fP`, "HOLDFAST_URL"} {
 			if !strings.Contains(string(text), part) {
@@ -104,9 +96,7 @@ func TestManual(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		out, err := os.CreateTemp(t.TempDir(), shell)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		if code := Main(Streams{In: os.Stdin, Out: out, Err: os.Stderr}, []string{"completion", shell}); code != 0 {
 			t.Errorf("%s: exit code %d", shell, code)
 		}

@@ -1,13 +1,18 @@
-// The audit: who took what from whom can be found out afterwards, and nothing else.
+// Who took what from whom can be found out afterwards, and nothing else. The pattern is a bound, and so is the time for which a
+// silent connection stays.
 
 package console
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -103,5 +108,90 @@ func TestRefusalsThatArePrintedAreBounded(t *testing.T) {
 	a.refused(r, "a token", "it is wrong")
 	if n := len(lines); n != refusalsAMinute+3 {
 		t.Errorf("after a release and a minute there are %d lines", n)
+	}
+}
+
+func TestNamesOutsideOfThePatternAreRefused(t *testing.T) {
+	var lines []string
+	s := serve(t, func(o *Options) {
+		o.Pattern = "orders:*"
+		o.Say = func(line string) { lines = append(lines, line) }
+		o.Release = func(_ context.Context, name, _, _ string, _ func(Holders) error) (Holders, error) {
+			if name != "orders:42" {
+				t.Errorf("%q was released", name)
+			}
+			return nil, nil
+		}
+	})
+	csrf := header("X-Holdfast-CSRF", s.csrf)
+	for name, want := range map[string]int{"orders:42": 200, "other:1": 403, "xorders:1": 403, "ORDERS:1": 403, "\x1b[2J": 403} {
+		body, _ := json.Marshal(wanted{ID: escaped(name), Typed: name})
+		for what, got := range map[string]int{
+			"its page":   ask(s, "GET", "/lock/"+escaped(name), "").Code,
+			"by a query": ask(s, "GET", "/lock?name="+escaped(name), "").Code,
+			"a release":  ask(s, "POST", "/release", string(body), csrf).Code,
+		} {
+			if got != want {
+				t.Errorf("%q, %s: %d, want %d", name, what, got, want)
+			}
+		}
+		if want != 200 { // the stream of a name within does not end
+			if w := ask(s, "GET", "/events/lock?name="+escaped(name), ""); w.Code != want {
+				t.Errorf("%q, a look: %d, want %d", name, w.Code, want)
+			}
+		}
+	}
+	if text := strings.Join(lines, "\n"); !strings.Contains(text, "refused: a release of other:1") || strings.Contains(text, "\x1b") {
+		t.Errorf("it prints\n%s", text)
+	}
+}
+
+func TestConnectionsThatKeepSilentAreClosed(t *testing.T) {
+	for _, c := range []struct {
+		what, sends string
+		reads       bool
+	}{
+		{"a body that does not come", "GET /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", true},
+		{"a body without an end", "GET /session HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", true},
+		{"the same of a page, without the token", "GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", true},
+		{"a release that does not come", "POST /release HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", true},
+		{"nobody reads", strings.Repeat("GET /page/console.css HTTP/1.1\r\nHost: localhost\r\n\r\n", 100), false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := serve(t, func(o *Options) { o.Token = token })
+			synctest.Test(t, func(t *testing.T) {
+				there, here := net.Pipe()
+				pipes := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+				pipes.conns <- there
+				server := &http.Server{Handler: s}
+				served := make(chan error, 1)
+				go func() { served <- server.Serve(pipes) }()
+				sent := make(chan error, 1)
+				go func() {
+					_, err := io.WriteString(here, c.sends)
+					sent <- err
+				}()
+				ended := make(chan error, 1)
+				if c.reads {
+					go func() {
+						_, err := io.Copy(io.Discard, here)
+						ended <- err
+					}()
+				} else {
+					ended = sent // what is not read blocks what is sent, until the server gives up
+				}
+				select {
+				case err := <-ended:
+					if !c.reads && !errors.Is(err, io.ErrClosedPipe) {
+						t.Errorf("all was taken: %v", err)
+					}
+				case <-time.After(time.Hour): // of the bubble's clock
+					t.Error("after an hour the connection is open")
+				}
+				_ = here.Close()
+				_ = server.Close()
+				<-served
+			})
+		})
 	}
 }

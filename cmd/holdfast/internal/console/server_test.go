@@ -102,9 +102,7 @@ func TestThePageHasNothingThatItsPolicyForbids(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 }
 
 func TestHosts(t *testing.T) {
@@ -258,9 +256,7 @@ func TestOtherSitesMayLinkAndNothingElse(t *testing.T) {
 
 func TestRelease(t *testing.T) {
 	owner, err := holdfast.ParseOwner("ac9cf787-0000-8000-8000-000000000000:5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	const name = "a/b ✓\xff"
 	holds := []holdfast.Holder{{Owner: owner, Who: "billing", Count: 1}}
 	release := func(fails error) func(o *Options) {
@@ -367,9 +363,7 @@ func (l *lines) until(what string, is func(m listing) bool) listing {
 	l.t.Helper()
 	for range 1000 {
 		var m listing
-		if err := json.Unmarshal(l.next(), &m); err != nil {
-			l.t.Fatal(err)
-		}
+		redistest.Must(l.t, json.Unmarshal(l.next(), &m))
 		if is(m) {
 			return m
 		}
@@ -383,9 +377,7 @@ func TestSeen(t *testing.T) {
 	var short []string
 	for n := range 150 {
 		o, err := holdfast.ParseOwner(fmt.Sprintf("ac9cf787-0000-8000-8000-000000000000:%d", n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		holders, short = append(holders, holdfast.Holder{Owner: o}), append(short, o.Short())
 	}
 	for _, c := range []struct {

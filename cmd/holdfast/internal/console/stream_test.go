@@ -59,16 +59,12 @@ func (l *live) open(path string, change ...func(*http.Request)) (*lines, func())
 	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	l.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.http.URL+path, nil)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	redistest.Must(l.t, err)
 	for _, c := range change {
 		c(r)
 	}
 	answer, err := l.http.Client().Do(r)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	redistest.Must(l.t, err)
 	l.t.Cleanup(func() { _ = answer.Body.Close() })
 	return &lines{t: l.t, body: answer.Body}, cancel
 }
@@ -76,9 +72,7 @@ func (l *live) open(path string, change ...func(*http.Request)) (*lines, func())
 func (l *live) lock(name string) *holdfast.Lease {
 	l.t.Helper()
 	held, err := l.client.Mutex(name, holdfast.Fixed(time.Hour)).Lock(l.t.Context()) // no renewal changes it
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	redistest.Must(l.t, err)
 	return held
 }
 
@@ -155,9 +149,7 @@ func TestWhatAViewerAsksFor(t *testing.T) {
 func TestNobodyLooksNothingIsAsked(t *testing.T) {
 	l := start(t)
 	l.lock("orders:42")
-	if err := l.client.Close(); err != nil { // the lock stays, and nothing but the console asks any more
-		t.Fatal(err)
-	}
+	redistest.Must(t, l.client.Close()) // the lock stays, and nothing but the console asks any more
 	fresh := l.commands()
 	if n := l.commands() - fresh; n != 1 {
 		t.Errorf("before anybody looks %d commands were run beside this test's", n-1)
@@ -193,9 +185,7 @@ func TestNobodyLooksNothingIsAsked(t *testing.T) {
 func (l *live) commands() (n int) {
 	l.t.Helper()
 	info, err := l.redis.Admin().Info(l.t.Context(), "stats").Result()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	redistest.Must(l.t, err)
 	_, rest, _ := strings.Cut(info, "total_commands_processed:")
 	if _, err := fmt.Sscan(rest, &n); err != nil {
 		l.t.Fatal(err)
@@ -364,9 +354,7 @@ func TestNoStreamTellsASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	leased, err := permits.Acquire(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	other := holdfast.New(l.redis.Client(t), holdfast.WithLogger(redistest.Watched()))
 	defer other.Close()
 	var waiting sync.WaitGroup
@@ -392,13 +380,9 @@ func TestNoStreamTellsASecret(t *testing.T) {
 	collect(counts, `"all":3`)
 	collect(one, `"queue"`)
 	collect(pool, `"permit"`)
-	if err := leased.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, leased.Release(t.Context()))
 	collect(pool, `"released"`)
-	if err := held.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, held.Release(t.Context()))
 	collect(one, `"passed"`)
 	if found := wholeSecret.FindString(all.String()); found != "" {
 		t.Errorf("the page hears the whole id %s", found)
@@ -415,9 +399,7 @@ func TestOneNameHasAPast(t *testing.T) {
 	s.detailUntil("the holder", func(d detail) bool {
 		return d.Row != nil && len(d.Row.Holders) == 1 && d.Row.ID == "orders%3A42"
 	})
-	if err := held.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, held.Release(t.Context()))
 	released := func(d detail) bool {
 		for _, h := range d.Past {
 			if h.What == "released" && h.From.Owner == held.Owner().Short() && h.Begun > 0 {
@@ -445,9 +427,7 @@ func TestTheEndOfAHoldThatNobodyWatchedIsLate(t *testing.T) {
 		}
 		return nil
 	})
-	if err := held.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, held.Release(t.Context()))
 	again, _ := l.open("/events/lock?name=orders%3A42")
 	again.detailUntil("the release", func(d detail) bool {
 		for _, h := range d.Past {
@@ -463,9 +443,7 @@ func (l *lines) detailUntil(what string, is func(d detail) bool) detail {
 	l.t.Helper()
 	for range 1000 {
 		var d detail
-		if err := json.Unmarshal(l.next(), &d); err != nil {
-			l.t.Fatal(err)
-		}
+		redistest.Must(l.t, json.Unmarshal(l.next(), &d))
 		if is(d) {
 			return d
 		}
@@ -498,9 +476,7 @@ func TestOfASilentRedisNothingIsKnown(t *testing.T) {
 		for failed := false; !failed; {
 			text := stream.next()
 			var m listing
-			if err := json.Unmarshal(text, &m); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, json.Unmarshal(text, &m))
 			if m.How != unknown || m.Looked != 0 || claims.Match(text) {
 				t.Errorf("%s: nothing has been seen, and a viewer hears %s", path, text)
 			}

@@ -124,17 +124,13 @@ func lock(t *testing.T, c *holdfast.Client, name string) *holdfast.Lease {
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	l, err := c.Mutex(name).Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return l
 }
 
 func release(t *testing.T, l *holdfast.Lease) {
 	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, l.Release(t.Context()))
 }
 
 func TestWhatStandsThereAtFirstIsNoEvent(t *testing.T) {
@@ -185,9 +181,7 @@ func TestAMessageWakes(t *testing.T) {
 			f := follow(t, o)
 			f.begins()
 			subscribed(t, server)
-			if err := act(); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, act())
 			f.hears(word + " " + name)
 			_ = f.stop()
 			server.Admin().FlushAll(t.Context())
@@ -220,9 +214,7 @@ func TestTheEndOfWhatIsLeftOutIsSeen(t *testing.T) {
 	if _, err := works.Barrier("b", 2).Await(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, <-done)
 	f.hears("b tripped")
 	f.until("nothing stands", func() bool { return len(f.last.States) == 0 })
 }
@@ -324,9 +316,7 @@ func TestAnOutageIsTold(t *testing.T) {
 
 func TestAnObserverThatMayNotLookSaysWhy(t *testing.T) {
 	server := redistest.Server(t)
-	if err := server.Admin().Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~y*", "+@all").Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, server.Admin().Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~y*", "+@all").Err())
 	as := func(o *redis.Options) { o.Username, o.Password = "u", "p" }
 	client := holdfast.New(server.Client(t, as))
 	t.Cleanup(func() { _ = client.Close() })

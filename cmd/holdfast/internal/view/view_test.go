@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestName(t *testing.T) {
@@ -47,9 +48,7 @@ func TestDuration(t *testing.T) {
 
 func TestState(t *testing.T) {
 	owner, err := holdfast.ParseOwner("ac9cf787-2d1c-8486-8727-ea2f2f26e3ba:5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	pod, nobody := holdfast.Holder{Owner: owner, Who: "pod-1", Count: 1}, holdfast.Holder{Owner: owner, Count: 1}
 	writer := holdfast.Holder{Owner: owner, Who: "pod-2", Write: true}
 	for want, i := range map[string]holdfast.Inspection{
@@ -85,9 +84,7 @@ func TestState(t *testing.T) {
 // The names of the fields stay as they are: programs read them.
 func TestJSONNamesAreStable(t *testing.T) {
 	owner, err := holdfast.ParseOwner("ac9cf787-2d1c-8486-8727-ea2f2f26e3ba:5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.FixedZone("", 3600))
 	i := holdfast.Inspection{
 		Name: "a\xff", Kind: holdfast.KindMutex, At: at, HeldSince: at.Add(-90 * time.Second), Remaining: 27500 * time.Millisecond,

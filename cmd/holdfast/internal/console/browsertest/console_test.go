@@ -76,9 +76,7 @@ func TestThePageSeesALoss(t *testing.T) {
 	p := w.console().open("/lock/jobs")
 	p.sees(".holders", "worker-that-dies")
 	// It neither renews nor releases: that is what the death of a holder looks like. Its last seconds begin now.
-	if err := w.redis.Admin().Expire(t.Context(), "jobs", 10*time.Second).Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, w.redis.Admin().Expire(t.Context(), "jobs", 10*time.Second).Err())
 	p.sees(".events", "Lost by worker-that-dies")
 	p.sees("svg.lanes .mark.lost", "✕")
 	p.sees("main", "It is free.")
@@ -186,9 +184,7 @@ func TestWhereOthersCouldReachItItWantsAToken(t *testing.T) {
 		}
 		printed.Host = "127.0.0.1:" + printed.Port()
 		jar, err := cookiejar.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		viewer := &http.Client{Jar: jar}
 		defer viewer.CloseIdleConnections()
 		for _, step := range []struct {
@@ -196,9 +192,7 @@ func TestWhereOthersCouldReachItItWantsAToken(t *testing.T) {
 			code int
 		}{{"/session", 401}, {"/?token=wrong", 200}, {"/session", 401}, {"/?" + printed.RawQuery, 200}, {"/session", 200}} {
 			answer, err := viewer.Get("http://" + printed.Host + step.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, err)
 			_ = answer.Body.Close()
 			if answer.StatusCode != step.code || answer.Request.URL.Query().Has("token") {
 				t.Errorf("%v: %s: %d at %s, want %d", flags, step.path, answer.StatusCode, answer.Request.URL, step.code)

@@ -55,9 +55,7 @@ func browser(t *testing.T) context.Context {
 		t.Skip("no chromium is installed: apt-get install chromium")
 	}
 	dir, err := os.MkdirTemp("", "holdfast-chromium")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // its processes may still write there, which t.TempDir would not forgive
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience),
@@ -179,18 +177,12 @@ func (p *printed) String() string {
 func (w *world) console(args ...string) *console {
 	w.t.Helper()
 	path, err := command()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 	args = append([]string{"console", "--url", "redis://" + w.redis.Addr(), "--listen", "127.0.0.1:0"}, args...)
 	cmd := exec.Command(path, args...)
 	said, err := cmd.StderrPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
+	redistest.Must(w.t, cmd.Start())
 	w.t.Cleanup(func() { w.endCommand(cmd) })
 	lines := bufio.NewReader(said)
 	line, err := lines.ReadString('\n')

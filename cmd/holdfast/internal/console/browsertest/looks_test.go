@@ -31,9 +31,7 @@ func (p *tab) accessible(where string) {
 		ID, Help string
 		Nodes    []string
 	}
-	if err := json.Unmarshal([]byte(found), &violations); err != nil {
-		p.t.Fatal(err)
-	}
+	redistest.Must(p.t, json.Unmarshal([]byte(found), &violations))
 	for _, v := range violations {
 		p.t.Errorf("%s: axe-core: %s: %s\n%s", where, v.ID, v.Help, strings.Join(v.Nodes, "\n"))
 	}
@@ -180,9 +178,7 @@ func TestTenThousandLocks(t *testing.T) {
 		return all.filter((e) => !e.name.includes("/events/")).reduce((sum, e) => sum + e.transferSize, 0);
 	})()`)
 	bytes, err := strconv.Atoi(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	stream := p.eval(`(async () => {
 		const ctl = new AbortController();
 		const reader = (await fetch("/events/list?show=locks", {signal: ctl.signal})).body.getReader();
@@ -222,17 +218,13 @@ func seconds(ms string) float64 {
 func (w *world) commands() (sum int64) {
 	w.t.Helper()
 	info, err := w.redis.Admin().Info(w.t.Context(), "commandstats").Result()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, err)
 	for line := range strings.Lines(info) {
 		name, counts, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
 		if slices.Contains([]string{"evalsha", "evalsha_ro", "eval", "eval_ro", "fcall", "scan", "ping"}, name) {
 			n, _, _ := strings.Cut(counts, ",")
 			calls, err := strconv.ParseInt(n, 10, 64)
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			redistest.Must(w.t, err)
 			sum += calls
 		}
 	}

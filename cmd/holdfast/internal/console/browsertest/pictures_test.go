@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 var updateScreenshots = flag.Bool("update-screenshots", false, "write the pictures of the documents anew")
@@ -76,9 +77,7 @@ func story(t *testing.T, w *world, next func() *holdfast.Lease) {
 	l := next()
 	time.Sleep(4 * time.Second)
 	release(t, l)
-	if err := <-waiting; err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, <-waiting)
 	time.Sleep(14 * time.Second) // it dies of its lease, and others hold it after that
 }
 
@@ -86,16 +85,10 @@ func story(t *testing.T, w *world, next func() *holdfast.Lease) {
 func (p *tab) screenshot(name string) {
 	p.t.Helper()
 	picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	redistest.Must(p.t, err)
 	if len(picture) > 150_000 {
 		p.t.Errorf("the picture %s has %d bytes", name, len(picture))
 	}
-	if err := os.MkdirAll(pictures, 0o755); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(pictures, "console-"+name+".png"), picture, 0o644); err != nil {
-		p.t.Fatal(err)
-	}
+	redistest.Must(p.t, os.MkdirAll(pictures, 0o755))
+	redistest.Must(p.t, os.WriteFile(filepath.Join(pictures, "console-"+name+".png"), picture, 0o644))
 }

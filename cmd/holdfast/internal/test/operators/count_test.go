@@ -1,16 +1,19 @@
-// latch, sem and once change what nobody holds.
+// latch, sem, slots and once change what nobody holds.
 
 package operators
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/slots"
 )
 
 func TestLatch(t *testing.T) {
@@ -77,9 +80,7 @@ func TestPermitSemaphore(t *testing.T) {
 	run(t, server, "sem", "show", "p").want(t, 0, "p: permits, -1 of 1 free")
 	run(t, server, "sem", "drain", "p").want(t, 64)
 	run(t, server, "sem", "set", "p", "1", "--counting").want(t, 64, "of the other kind")
-	if err := l.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, l.Release(t.Context()))
 }
 
 func TestOnce(t *testing.T) {
@@ -101,9 +102,7 @@ func TestOnce(t *testing.T) {
 	run(t, server, "once", "show", "charge", "order:7", "--result").want(t, 1, "no result is kept")
 	run(t, server, "release", "charge:order%3A7", "--force", "--yes").want(t, 1, "cannot be taken")
 	close(until)
-	if err := <-worked; err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, <-worked)
 	d := run(t, server, "once", "show", "charge", "order:7")
 	if d.want(t, 0, "charge:order%3A7: once, done", "lasts"); strings.Contains(d.out, "receipt") {
 		t.Errorf("shows the result: %s", d.out)
@@ -152,9 +151,7 @@ func TestARedisThatDoesNotAnswer(t *testing.T) {
 // A user of Redis that may do nothing gets 77 by each command.
 func TestAUserWithoutRights(t *testing.T) {
 	server := redistest.Server(t)
-	if err := server.Admin().Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "+ping").Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, server.Admin().Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "+ping").Err())
 	t.Setenv("HOLDFAST_OWNER", "ac9cf787-2d1c-4486-8727-ea2f2f26e3ba:5")
 	for _, args := range every {
 		if args[0] == "check" {
@@ -196,4 +193,40 @@ func TestWatchOutlivesAnOutage(t *testing.T) {
 	w.Expect("holdfast: all can be looked at again")
 	run(t, server, "acquire", "x", "--lease", "1m").want(t, 0)
 	expect(t, w, "x  mutex  granted to ")
+}
+
+func TestSlots(t *testing.T) {
+	server := server(t)
+	run(t, server, "slots", "show", "w").want(t, 0, "w: no number is taken")
+	run(t, server, "slots", "free", "w", "0", "--yes").want(t, 0, "nobody has number 0 of w")
+	c := client(t, server, "pod-1")
+	rests, err := c.Slots("w", 3, slots.Quarantine(time.Hour), slots.Lease(holdfast.Fixed(300*time.Millisecond))).TryAcquire(t.Context())
+	redistest.Must(t, err)
+	held, err := c.Slots("w", 3, slots.Prefer(2)).TryAcquire(t.Context())
+	redistest.Must(t, err)
+	<-rests.Done()
+	redistest.Eventually(t, soon, "number 0 is in quarantine", func() error {
+		i, err := c.Inspect(t.Context(), "w")
+		if err == nil && (len(i.Holders) != 2 || !i.Holders[0].Quarantined) {
+			err = fmt.Errorf("%v", i.Holders)
+		}
+		return err
+	})
+	known(t, server, "w", "pod-1")
+	run(t, server, "slots", "show", "w").want(t, 0, "w: slots, 1 of 3 free", "held by  0: in quarantine after pod-1", "held by  2: pod-1")
+	run(t, server, "ls").want(t, 0, "1 of 3 free")
+	run(t, server, "inspect", "w", "--json").want(t, 0, `"number":0,"quarantined":true`, `"number":2,`)
+	run(t, server, "release", "w", "--force", "--yes").want(t, 64, "holdfast slots free w N")
+	run(t, server, "slots", "free", "w", "0").want(t, 64, "--yes")
+	run(t, server, "slots", "free", "w", "x", "--yes").want(t, 64)
+	run(t, server, "slots", "free", "w", "1", "--yes").want(t, 0, "nobody has number 1 of w")
+	run(t, server, "slots", "free", "w", "0", "--yes").want(t, 0, "w: taken from 0: in quarantine after pod-1")
+	run(t, server, "slots", "free", "w", "2", "--yes", "--json").want(t, 0, `"kind":"slots"`, `"number":2`)
+	run(t, server, "slots", "show", "w").want(t, 0, "w: no number is taken")
+	if err := held.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+		t.Error(err)
+	}
+	l := lock(t, c.Mutex("m"))
+	run(t, server, "slots", "free", "m", "0", "--yes").want(t, 1, "m is a mutex, not numbered slots")
+	_ = l.Release(t.Context())
 }

@@ -66,9 +66,7 @@ func TestLsShowsEveryKind(t *testing.T) {
 	lock(t, c.Mutex("a-mutex"))
 	lock(t, c.RWMutex("b-read").RLocker())
 	lock(t, c.RWMutex("b-write"))
-	if err := c.PermitSemaphore("c-permits").SetPermits(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, c.PermitSemaphore("c-permits").SetPermits(t.Context(), 3))
 	lock(t, c.PermitSemaphore("c-permits").Locker(2))
 	run(t, server, "sem", "set", "d-sem", "5", "--counting").want(t, 0)
 	run(t, server, "latch", "set", "e-latch", "3").want(t, 0)
@@ -101,9 +99,7 @@ func TestJSONHasNoWholeOwners(t *testing.T) {
 	c := client(t, server, "pod-1")
 	l := lock(t, c.Mutex("x"))
 	known(t, server, "x", "pod-1")
-	if err := c.PermitSemaphore("p").SetPermits(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, c.PermitSemaphore("p").SetPermits(t.Context(), 1))
 	permit := c.PermitSemaphore("p").IDs(lock(t, c.PermitSemaphore("p").Locker(1)))[0]
 	for _, args := range [][]string{
 		{"ls", "--json"}, {"inspect", "x", "p", "--json"}, {"ls"}, {"ls", "--wide"}, {"inspect", "x", "p"},
@@ -168,13 +164,9 @@ func TestWatchPrintsWhatHappens(t *testing.T) {
 			second := make(chan *holdfast.Lease)
 			go func() { l, _ := b.FairMutex("orders:42").Lock(t.Context()); second <- l }()
 			expect(t, w, "orders:42  mutex  waited for by ")
-			if err := first.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, first.Release(t.Context()))
 			expect(t, w, "orders:42  mutex  passed from ", " to ")
-			if err := (<-second).Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, (<-second).Release(t.Context()))
 			expect(t, w, "orders:42  mutex  released by ")
 			interrupt(t, w)
 			w.Expect("exit 130")
@@ -200,9 +192,7 @@ func expect(t *testing.T, w *redistest.ChildProc, parts ...string) {
 
 func interrupt(t *testing.T, p *redistest.ChildProc) {
 	t.Helper()
-	if err := syscall.Kill(p.PID(), syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, syscall.Kill(p.PID(), syscall.SIGINT))
 }
 
 func TestWatchPrintsCountsAndExpiriesAsJSON(t *testing.T) {

@@ -24,9 +24,7 @@ var blocks = regexp.MustCompile("(?s)```sh\n(.*?)```")
 func section(t *testing.T, heading string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	_, rest, found := strings.Cut(string(page), "\n## "+heading+"\n")
 	if !found {
 		t.Fatalf("no section %q", heading)
@@ -56,9 +54,7 @@ func shellTo(t *testing.T, server *redistest.Proc) shell {
 	_, port, _ := strings.Cut(server.Addr(), ":")
 	// redis-cli exits with 0 after an error of the server, unless it is told not to.
 	wrapper := "#!/bin/sh\nexec " + cli + " -e -p " + port + ` "$@"` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "redis-cli"), []byte(wrapper), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, os.WriteFile(filepath.Join(dir, "redis-cli"), []byte(wrapper), 0o700))
 	return shell{t, dir + ":" + filepath.Dir(binary(t)), server}
 }
 
@@ -101,9 +97,7 @@ func TestTheCommandsOfOperationsDoWhatTheySay(t *testing.T) {
 		"A lock is stuck": stuck, "A deploy hangs": hangs, "Redis is full": full,
 	} {
 		t.Run(heading, func(t *testing.T) { play(t, server, sh) })
-		if err := server.Admin().FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, server.Admin().FlushAll(t.Context()).Err())
 	}
 }
 
@@ -122,9 +116,7 @@ func stuck(t *testing.T, server *redistest.Proc, sh shell) {
 	}
 	waiting(t, server, "orders:42", 2)
 	s := holder.PermitSemaphore("uploads")
-	if err := s.SetPermits(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, s.SetPermits(t.Context(), 2))
 	permit := s.IDs(lock(t, s.Locker(1)))[0]
 	script := without(section(t, "A lock is stuck"), endless...)
 	d := done{out: sh.run(script, "permit="+permit)}
@@ -160,9 +152,7 @@ func hangs(t *testing.T, server *redistest.Proc, sh shell) {
 	for _, waits := range []<-chan error{awaited, taken} {
 		select {
 		case err := <-waits:
-			if err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, err)
 		case <-time.After(soon):
 			t.Fatal("a waiter is not woken")
 		}
@@ -175,13 +165,9 @@ func full(t *testing.T, server *redistest.Proc, sh shell) {
 	l := lock(t, c.Mutex("orders:42"))
 	o := c.Once("charge")
 	work := func(context.Context) error { return nil }
-	if err := once.Do(t.Context(), o, "order-7", work); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, once.Do(t.Context(), o, "order-7", work))
 	for _, set := range [][2]string{{"maxmemory-policy", "noeviction"}, {"maxmemory", "1kb"}} {
-		if err := server.Admin().ConfigSet(t.Context(), set[0], set[1]).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, server.Admin().ConfigSet(t.Context(), set[0], set[1]).Err())
 	}
 	run(t, server, "acquire", "probe", "--lease", "1s", "--try").want(t, 1, "out of memory")
 	run(t, server, "check").want(t, 1, "out of memory")
@@ -190,7 +176,5 @@ func full(t *testing.T, server *redistest.Proc, sh shell) {
 	done{out: sh.run(script)}.want(t, 0, "maxmemory:1024", "CONFIG SET maxmemory-policy noeviction", "OK", "OK",
 		"void", "persistence", "orders:42  mutex", "evicted_keys:", "DBSIZE", "redisson_lock_token:{orders:42}",
 		"holdfast_once:{charge:order-7}", "MEMORY USAGE", "once forget", "HOLDFAST_OWNER=")
-	if err := l.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, l.Release(t.Context()))
 }

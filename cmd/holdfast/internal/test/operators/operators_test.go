@@ -81,9 +81,7 @@ func runCommand(*redistest.ChildContext) {
 func start(t *testing.T, server *redistest.Proc, args ...string) *redistest.ChildProc {
 	t.Helper()
 	text, err := json.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return redistest.Start(t, "holdfast", map[string]string{envArgs: string(text), envURL: url(server)})
 }
 
@@ -106,9 +104,7 @@ type done struct {
 func run(t *testing.T, server *redistest.Proc, args ...string) done {
 	t.Helper()
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer null.Close()
 	return runWith(t, null, server, args...)
 }
@@ -136,9 +132,7 @@ func runBare(t *testing.T, in *os.File, args ...string) done {
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(func() {
 		r.Close()
 		w.Close()
@@ -176,9 +170,7 @@ func lock(t *testing.T, l holdfast.Locker) *holdfast.Lease {
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	held, err := l.Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return held
 }
 
@@ -214,9 +206,7 @@ func waiting(t *testing.T, server *redistest.Proc, name string, n int) {
 func holds(t *testing.T, c *holdfast.Client, name string) bool {
 	t.Helper()
 	locked, err := c.Mutex(name).Locked(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return locked
 }
 

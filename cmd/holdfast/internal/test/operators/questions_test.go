@@ -17,9 +17,7 @@ import (
 func TestHeldAndWaitAnswerByTheirCode(t *testing.T) {
 	server := server(t)
 	c := client(t, server, "pod-1")
-	if err := c.PermitSemaphore("permits").SetPermits(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, c.PermitSemaphore("permits").SetPermits(t.Context(), 2))
 	for name, l := range map[string]holdfast.Locker{
 		"mutex": c.Mutex("mutex"), "a*b": c.Mutex("a*b"), "reader": c.RWMutex("reader").RLocker(), "writer": c.RWMutex("writer"),
 		"permits": c.PermitSemaphore("permits").Locker(1),
@@ -33,9 +31,7 @@ func TestHeldAndWaitAnswerByTheirCode(t *testing.T) {
 		run(t, server, "wait", name, "-n").want(t, 75, "is held: ")
 		waits := start(t, server, "wait", name)
 		subscribed(t, server)
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, lease.Release(t.Context()))
 		waits.Expect("exit 0")
 		run(t, server, "held", name).want(t, 1)
 	}
@@ -68,9 +64,7 @@ func subscribed(t *testing.T, server *redistest.Proc) {
 // What 1 is elsewhere must not say that nobody holds it.
 func TestHeldThatFailsIsNotFree(t *testing.T) {
 	server := server(t)
-	if err := server.Admin().ConfigSet(t.Context(), "requirepass", "p").Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, server.Admin().ConfigSet(t.Context(), "requirepass", "p").Err())
 	run(t, server, "held", "x").want(t, 77)
 	run(t, server, "wait", "x").want(t, 77)
 }
@@ -130,9 +124,7 @@ func TestTick(t *testing.T) {
 	run(t, server, "tick", "show", "report", at, "--json").want(t, 0, `"taken":false`)
 	take := func() bool {
 		won, err := c.Tick(t.Context(), "report", when, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		return won
 	}
 	if !take() || take() {
@@ -185,9 +177,7 @@ func TestAReleaseByForceIsNoted(t *testing.T) {
 	for _, rule := range [][]any{
 		{"ACL", "SETUSER", "u", "on", ">p", "~x", "~redisson_*", "~holdfast_lock_*", "&*", "+@all"},
 	} {
-		if err := server.Admin().Do(t.Context(), rule...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, server.Admin().Do(t.Context(), rule...).Err())
 	}
 	run(t, server, "acquire", "x", "--lease", "1m").want(t, 0)
 	as := "redis://u:p@" + server.Addr()

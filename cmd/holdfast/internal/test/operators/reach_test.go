@@ -62,9 +62,7 @@ func (a attempt) try(t *testing.T, secrets []string) {
 func apart(t *testing.T, variables map[string]string, args ...string) (d done) {
 	t.Helper()
 	text, err := json.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	env := map[string]string{envArgs: string(text)}
 	maps.Copy(env, variables)
 	for child := redistest.Start(t, "holdfast", env); ; {
@@ -83,9 +81,7 @@ func apart(t *testing.T, variables map[string]string, args ...string) (d done) {
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -99,9 +95,7 @@ func TestReachTLS(t *testing.T) {
 	var both strings.Builder
 	for _, path := range []string{key, cert} {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		both.Write(text)
 	}
 	secure, plain := "rediss://"+addr, url(server)
@@ -143,9 +137,7 @@ func passwords(t *testing.T, addr, password string) {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	defer c.Close()
-	if err := c.Do(t.Context(), "ACL", "SETUSER", "default", ">"+password).Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, c.Do(t.Context(), "ACL", "SETUSER", "default", ">"+password).Err())
 }
 
 // Redis and its Sentinels have a password each. Whichever is refused, the message says whose it is.
@@ -222,9 +214,7 @@ func TestReachANodeOfACluster(t *testing.T) {
 	}
 	try(t, nil, all...)
 	// A user that may not ask is refused by the first name that is elsewhere.
-	if err := node.Admin().Do(t.Context(), "ACL", "SETUSER", "shy", "on", ">p", "~*", "&*", "+@all", "-info", "-cluster").Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, node.Admin().Do(t.Context(), "ACL", "SETUSER", "shy", "on", ">p", "~*", "&*", "+@all", "-info", "-cluster").Err())
 	for _, name := range []string{"a", "b", "c", "d"} {
 		d := run(t, node, "--url", "redis://shy:p@"+node.Addr(), "inspect", name)
 		if d.code != 0 {
@@ -268,15 +258,11 @@ func TestReachARefusedPassword(t *testing.T) {
 func TestReachNobody(t *testing.T) {
 	redistest.Needs(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	silent := l.Addr().String()
 	defer l.Close()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	closed := gone.Addr().String()
 	gone.Close()
 	none := map[string]string{}

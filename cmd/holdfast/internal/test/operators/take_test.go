@@ -107,9 +107,7 @@ func TestASignalEndsTheWaitOfAcquire(t *testing.T) {
 	interrupt(t, w)
 	w.Expect("exit 130")
 	waiting(t, server, "x", 0)
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, l.Release(t.Context()))
 	if holds(t, c, "x") {
 		t.Error("held after its waiter has left")
 	}
@@ -179,9 +177,7 @@ func TestForceTakesEachKind(t *testing.T) {
 			run(t, server, "release", "x", "--force", "--yes").want(t, 0, "x: taken from pod-1 (")
 			select {
 			case l := <-granted:
-				if err := l.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, l.Release(t.Context()))
 				run(t, server, "inspect", "x").want(t, 0, "x: free")
 			case <-time.After(soon):
 				t.Fatal("the next one does not get it")
@@ -197,9 +193,7 @@ func TestForceTakesOnePermit(t *testing.T) {
 	server := server(t)
 	c := client(t, server, "")
 	s := c.PermitSemaphore("p")
-	if err := s.SetPermits(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, s.SetPermits(t.Context(), 2))
 	mine, other := lock(t, s.Locker(1)), lock(t, s.Locker(1))
 	run(t, server, "release", "p", "--force", "--yes").want(t, 64, "--permit")
 	run(t, server, "release", "p", "--permit", "x").want(t, 64, "--force")
@@ -209,9 +203,7 @@ func TestForceTakesOnePermit(t *testing.T) {
 	if err := mine.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
 		t.Error(err)
 	}
-	if err := other.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, other.Release(t.Context()))
 	run(t, server, "release", "x", "--force", "--yes").want(t, 0, "nobody holds x")
 }
 

@@ -22,13 +22,9 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 func openSession(t *testing.T, addr string) *concurrency.Session {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(60))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(func() {
 		_ = session.Close() // it may have ended
 		_ = client.Close()
@@ -55,22 +51,16 @@ func TestBoth(t *testing.T) {
 		}
 		return nil
 	}
-	if err := both(ctx, session, client, work); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, both(ctx, session, client, work))
 
 	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 300*time.Millisecond) }
-	if err := old.Lock(ctx); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, old.Lock(ctx))
 	short, cancel := soon()
 	if err := both(short, session, client, work); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("beside a holder of the old lock: %v", err)
 	}
 	cancel()
-	if err := old.Unlock(ctx); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, old.Unlock(ctx))
 
 	l := clienttest.Grab(t, other.Mutex("bolt"))
 	short, cancel = soon()
@@ -99,7 +89,5 @@ func TestBoth_TheSessionEnds(t *testing.T) {
 			return errors.New("the work goes on")
 		}
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, err)
 }

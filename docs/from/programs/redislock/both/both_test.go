@@ -34,14 +34,10 @@ func TestBoth(t *testing.T) {
 			}
 			return nil
 		}
-		if err := both(ctx, locks, client, work); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, both(ctx, locks, client, work))
 
 		old, err := locks.Obtain(ctx, "lock:bolt", time.Hour, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		if err := both(ctx, locks, client, work); !errors.Is(err, context.DeadlineExceeded) { // redislock's, after the ttl
 			t.Errorf("beside a holder of the old lock: %v", err)
 		}

@@ -36,14 +36,10 @@ func TestBoth(t *testing.T) {
 			}
 			return nil
 		}
-		if err := both(ctx, locks, client, work); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, both(ctx, locks, client, work))
 
 		old := locks.NewMutex("lock:bolt", redsync.WithExpiry(time.Hour))
-		if err := old.Lock(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, old.Lock())
 		if err := both(ctx, locks, client, work); !errors.As(err, &taken) {
 			t.Errorf("beside a holder of the old lock: %v", err)
 		}

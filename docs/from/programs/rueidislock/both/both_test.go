@@ -24,9 +24,7 @@ func TestBoth(t *testing.T) {
 			ClientOption: rueidis.ClientOption{InitAddress: []string{s.Addr()}},
 			TryNextAfter: 10 * time.Second,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		t.Cleanup(l.Close)
 		return l
 	}
@@ -45,15 +43,11 @@ func TestBoth(t *testing.T) {
 		}
 		return nil
 	}
-	if err := both(ctx, locks, client, work); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, both(ctx, locks, client, work))
 
 	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 300*time.Millisecond) }
 	_, release, err := others.WithContext(ctx, "bolt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	short, cancel := soon()
 	if err := both(short, locks, client, work); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("beside a holder of the old lock: %v", err)

@@ -36,9 +36,7 @@ func TestBoth(t *testing.T) {
 			beside()
 			return nil
 		}
-		if err := both(ctx, rdb, client, work); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, both(ctx, rdb, client, work))
 		time.Sleep(atLeast - time.Second)
 		beside()
 		if err := both(ctx, rdb, client, work); !errors.Is(err, holdfast.ErrBusy) {

@@ -1,0 +1,32 @@
+// An error that a test does not expect ends it, or fails it, in one line.
+
+package redistest
+
+import (
+	"errors"
+	"testing"
+)
+
+// Must ends the test unless err is nil. It is for the test's own goroutine.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Check fails the test unless err is nil, and lets it go on.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Is fails the test unless err is target. what says what has returned it.
+func Is(t testing.TB, what string, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: %v, want %v", what, err, target)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -58,22 +57,6 @@ func TestAwait_LostReplies(t *testing.T) {
 			})
 		})
 	}
-}
-
-// If the reply to the last arrival is lost, and others have begun the next generation by the time
-// that it is asked again, it is still answered about its own.
-func TestAwait_LastReplyLost(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		first := come(w, 2, p)
-		q.On(world.BarrierEnterRun, 1, redistest.Silence)
-		last := come(w, 2, q)
-		a := told(t, first[0], soon)
-		next := come(w, 2, p)
-		agree(t, a, told(t, last[0], 5*time.Second))
-		waits(t, next...)
-		trips(t, soon, append(next, come(w, 2, p)...)...)
-	})
 }
 
 // If it is not answered before its place is over, Redis does not know it any more. It is not sent again:
@@ -212,59 +195,4 @@ func (j *journal) note(trip barrier.Trip, err error) error {
 		return fmt.Errorf("some were told that generation %d has tripped, and some that it has broken", g)
 	}
 	return nil
-}
-
-// A part of all requests and replies is lost, late or doubled, some parties leave, and now and then a
-// process is out of reach for longer than its lease. All that know how their generation ended agree,
-// and the arrivals of a generation that has tripped are those of all its parties.
-func TestAgreement_LostReplies(t *testing.T) {
-	const parties = 3
-	rounds := redistest.CountOfWork(t, 1000)
-	play(t, func(t *testing.T, w *world.World) {
-		j := &journal{arrivals: map[int64]map[int]bool{}, broken: map[int64]bool{}}
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		lost := 0
-		for i := range parties {
-			p, random := w.Process(), rand.New(rand.NewPCG(uint64(i), 1))
-			p.Each(func(world.Sending) redistest.Fault {
-				mu.Lock()
-				defer mu.Unlock()
-				if random.IntN(3) > 0 {
-					return redistest.Pass
-				}
-				lost++
-				return faults[random.IntN(len(faults))]
-			})
-			all.Go(func() {
-				own := rand.New(rand.NewPCG(uint64(i), 2))
-				for range rounds {
-					patience := 20 * time.Second
-					if own.IntN(3) == 0 {
-						patience = time.Duration(own.IntN(3000)) * time.Millisecond
-					}
-					if own.IntN(20) == 0 {
-						p.Unplug(true)
-						time.AfterFunc(time.Duration(own.IntN(9))*time.Second, func() { p.Unplug(false) })
-					}
-					ctx, leave := context.WithTimeout(t.Context(), patience)
-					redistest.Check(t, j.note(p.Barrier(name, parties, barrier.Lease(3*time.Second)).Await(ctx)))
-					leave()
-					p.Forget()
-				}
-			})
-		}
-		all.Wait()
-		time.Sleep(20 * time.Second)
-		mu.Lock() // what is on its way is still counted
-		defer mu.Unlock()
-		untold := 0
-		for _, arrivals := range j.arrivals {
-			untold += parties - len(arrivals)
-		}
-		t.Logf("%d faults; %d generations tripped, %d broken; %d parties did not know", lost, len(j.arrivals), len(j.broken), j.unknown)
-		if len(j.arrivals) == 0 || len(j.broken) == 0 || lost < rounds/2 || untold > j.unknown {
-			t.Errorf("want both, and at most %d untold: %d", j.unknown, untold)
-		}
-	})
 }

@@ -329,37 +329,6 @@ func each(t *testing.T, n int, test func(t *testing.T, m *conn.Manager, proxy *r
 	})
 }
 
-// Several goroutines call Close while callers come and go. Nothing is left.
-func TestCloseUnderLoad(t *testing.T) {
-	each(t, redistest.Count(t, 200), func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy) {
-		var all sync.WaitGroup
-		var ran atomic.Int64
-		busy := make(chan struct{})
-		for i := range 16 {
-			all.Go(func() {
-				for {
-					if err := m.Run(context.Background(), numbered(i)); err != nil {
-						mustMatch(t, err, errs.Closed)
-						return
-					}
-					if ran.Add(1) == 50 {
-						close(busy)
-					}
-				}
-			})
-		}
-		<-busy
-		for _, end := range []func(){m.Interrupt, m.Close, m.Close} {
-			all.Go(end)
-		}
-		all.Wait()
-		synctest.Wait()
-		if n := proxy.Conns(); n != 0 {
-			t.Errorf("%d connections are left", n)
-		}
-	})
-}
-
 // Interrupt ends a caller that was about to send when Interrupt looked.
 func TestInterruptMissesNobody(t *testing.T) {
 	each(t, redistest.Count(t, 20_000), func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -291,52 +290,6 @@ func TestPermanentErrorsOfARealServer(t *testing.T) {
 			mustMatch(t, runBatch(ctx, t, m, node, []*conn.Call{newCount(tc.key)})[0], tc.want)
 		})
 	}
-}
-
-// Faults hit many callers at random. No caller's script runs more often than the caller knows of, and each
-// script runs at least once.
-func TestNothingIsSentTwiceUnderLoad(t *testing.T) {
-	const callers, each = 32, 20
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.warm(t)
-		var n atomic.Int64
-		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
-			if !isScript(c) {
-				return redistest.Pass
-			}
-			switch n.Add(1) % 60 {
-			case 7:
-				return redistest.CloseAfterExec
-			case 21:
-				return redistest.HalfReply
-			case 42:
-				return redistest.DropBefore
-			case 50:
-				return loading
-			}
-			return redistest.Pass
-		})
-		attempts := make([]int, callers)
-		var wg sync.WaitGroup
-		for i := range callers {
-			wg.Go(func() {
-				for range each {
-					c := numbered(i)
-					mustRun(t, b.Manager, c)
-					attempts[i] += c.Attempts
-				}
-			})
-		}
-		wg.Wait()
-		for i, a := range attempts {
-			if got := b.executions(t, fmt.Sprintf("k%03d", i)); got < each || got > a {
-				t.Errorf("caller %d: %d executions in %d attempts for %d calls", i, got, a, each)
-			}
-		}
-		if b.proxy.Injected() == 0 {
-			t.Fatal("the proxy did nothing")
-		}
-	})
 }
 
 // A call that is retried for a long time is logged once, and many are logged once a minute.

@@ -5,10 +5,7 @@ package line
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,32 +25,6 @@ func TestFreeThingIsGrantedWithoutWaiting(t *testing.T) {
 			t.Errorf("subscribed %q for nothing", channels)
 		}
 	})
-}
-
-// However many waiters there are, only the head asks, and it asks no more often and no less often than it
-// must, whatever the lease of the holder.
-func TestOnlyTheHeadTries(t *testing.T) {
-	for _, end := range []time.Duration{-1, time.Hour} {
-		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-			x := new(thing)
-			if x.take(time.Time{}); end > 0 {
-				x.take(time.Now().Add(end))
-			}
-			all := queue(l, 20, waiting(x, -1))
-			before := x.tried()
-			if before > 2 { // once as it came, and once when its subscription was live
-				t.Errorf("%d tries by 20 who came, want 2", before)
-			}
-			const polls = 10
-			time.Sleep(polls * PollBound)
-			if got := x.tried() - before; got < polls || got > polls*10/9+1 {
-				t.Errorf("%d tries in %d polls", got, polls)
-			}
-			for _, w := range all {
-				w.leave(t)
-			}
-		})
-	}
 }
 
 // Waiters are served in their order, each at the release. A waiter that leaves, wherever it stands, does not
@@ -438,48 +409,4 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 			t.Errorf("went on %v after the heavy one had left (%v)", took, stopped.err)
 		}
 	})
-}
-
-// Many callers come, wait, leave or are granted the thing, at random. The thing has one holder at a
-// time, every caller returns, and no line is left.
-func TestWaitUnderLoad(t *testing.T) {
-	for seed := range uint64(redistest.Count(t, 50)) {
-		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-			random := rand.New(rand.NewPCG(seed, 1))
-			upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
-			var wg sync.WaitGroup
-			var granted, gone atomic.Int32
-			var holders [3]atomic.Int32
-			var things [3]thing
-			for range 100 {
-				at, arrives, patience, works := random.IntN(3), upTo(3*time.Second), upTo(4*time.Second), upTo(100*time.Millisecond)
-				told := random.IntN(4) > 0
-				wg.Go(func() {
-					time.Sleep(arrives)
-					ctx, cancel := context.WithTimeout(context.Background(), patience)
-					defer cancel()
-					w := &Want{Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
-					if _, err := l.Wait(ctx, w); err != nil {
-						gone.Add(1)
-						mustMatch(t, err, context.DeadlineExceeded)
-						return
-					}
-					granted.Add(1)
-					if n := holders[at].Add(1); n > 1 {
-						t.Errorf("seed %d: %d has %d holders", seed, at, n)
-					}
-					time.Sleep(works)
-					holders[at].Add(-1)
-					things[at].free()
-					if told {
-						s.Publish(w.Channel, "0")
-					}
-				})
-			}
-			wg.Wait()
-			if granted.Load() == 0 || granted.Load()+gone.Load() != 100 {
-				t.Errorf("seed %d: %d were granted, %d left", seed, granted.Load(), gone.Load())
-			}
-		})
-	}
 }

@@ -3,7 +3,6 @@ package renewal
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math"
 	"math/rand"
 	"runtime"
@@ -367,68 +366,4 @@ func goroutines() (n int) {
 		}
 	}
 	return n
-}
-
-// Everything happens at once, and each renewal is answered once. This runs in real time for the race
-// detector's sake, and has no bound.
-func TestEveryRenewalIsAnsweredOnce(t *testing.T) {
-	type renewed struct {
-		fakeTask
-		waiting atomic.Bool
-	}
-	var asked, answered atomic.Int64
-	answer := func(batch ...Task) {
-		for _, task := range batch {
-			if !task.(*renewed).waiting.Swap(false) {
-				t.Error("answered, but not asked")
-			}
-			answered.Add(1)
-		}
-	}
-	s := New(&fakeSender{
-		send: func(_ context.Context, _ string, batch []Task, _ int) { answer(batch...) },
-		fail: func(task Task, err error) {
-			if answer(task); !errors.Is(err, ErrClosed) {
-				t.Errorf("failed with %v", err)
-			}
-		},
-	})
-	tasks := make([]renewed, 300)
-	for i := range tasks {
-		task := &tasks[i]
-		task.key = []string{"a", "b", "c", "d"}[i%4]
-		task.tick = func(now time.Time) (time.Time, bool) {
-			renew := !task.waiting.Swap(true)
-			if renew {
-				asked.Add(1)
-			}
-			return now.Add(time.Duration(i) * time.Millisecond / 10), renew
-		}
-		task.suspect = task.tick
-	}
-	var wg sync.WaitGroup
-	for g := range 4 {
-		wg.Go(func() {
-			rng := rand.New(rand.NewSource(int64(g)))
-			for range 20_000 {
-				task := &tasks[rng.Intn(len(tasks))]
-				if rng.Intn(8) == 0 {
-					s.Remove(task)
-				} else {
-					s.Schedule(task, time.Now().Add(time.Duration(rng.Int63n(int64(10*time.Millisecond)))))
-				}
-				if rng.Intn(5000) == 0 {
-					s.Doubt(nil, everyone)
-					s.mu.Lock()
-					s.doubts.again = 0 // the scheduler need not let doubtEvery pass
-					s.mu.Unlock()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	s.Close()
-	if asked.Load() == 0 || asked.Load() != answered.Load() {
-		t.Errorf("%d renewals asked for, %d answered", asked.Load(), answered.Load())
-	}
 }

@@ -4,18 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
-
-// echo is a child that repeats each line it is sent.
-func echo(c *ChildContext) {
-	c.Say("hello from %s", os.Getenv("ECHO_NAME"))
-	for line, ok := c.Next(); ok; line, ok = c.Next() {
-		c.Say("echo %s", line)
-	}
-	<-c.Done()
-	c.Say("bye")
-}
 
 // withServer is a child that owns a server and never ends by itself.
 func withServer(c *ChildContext) {
@@ -35,40 +24,6 @@ func mustBinary() string {
 		panic(err)
 	}
 	return bin
-}
-
-func TestChildTalks(t *testing.T) {
-	c := Start(t, "echo", map[string]string{"ECHO_NAME": "me"})
-	if got := c.Line(); got != "hello from me" {
-		t.Errorf("said %q", got)
-	}
-	c.Send("%d", 1)
-	c.Send("two")
-	if got := c.Expect("echo 1") + c.Expect("echo"); got != "two" {
-		t.Errorf("echoed %q", got)
-	}
-	c.CloseInput()
-	c.Expect("bye")
-	if err := c.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
-	}
-}
-
-func TestChildFreezesAndDies(t *testing.T) {
-	c := Start(t, "echo", nil)
-	c.Expect("hello")
-	c.Freeze()
-	c.Send("late")
-	if line, ok := c.TryLine(100 * time.Millisecond); ok {
-		t.Errorf("a frozen child said %q", line)
-	}
-	c.Thaw()
-	c.Expect("echo late")
-	c.Freeze()
-	c.Kill()
-	if line, ok := c.TryLine(patience); ok {
-		t.Errorf("a killed child said %q", line)
-	}
 }
 
 func TestChildFailureIsSeen(t *testing.T) {

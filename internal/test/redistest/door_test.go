@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -96,24 +95,6 @@ func TestDoorsMeetNewConnectionsOnly(t *testing.T) {
 	}
 }
 
-func TestCutEndsWhatADoorKeeps(t *testing.T) {
-	p := Proxy(t, Server(t).Addr())
-	p.Receive(Mute)
-	v := visit(t, p)
-	Eventually(t, patience, "the proxy has accepted", func() error {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if len(p.unserved) != 1 {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	p.Cut()
-	if _, err := v.hear(patience); !errors.Is(err, io.EOF) {
-		t.Errorf("err = %v, want the connection's end", err)
-	}
-}
-
 func TestFaultsMeetOneCommandOverTLSOnIPv6(t *testing.T) {
 	needsIPv6(t)
 	a, s := NewAuthority(t), Server(t)
@@ -150,12 +131,4 @@ func TestALagIsNoQueue(t *testing.T) {
 		}
 		conn.Close()
 	})
-}
-
-func TestTrickledRepliesAreWhole(t *testing.T) {
-	p, c, _ := proxied(t)
-	p.Trickle(true)
-	long := strings.Repeat("x", 2000)
-	Must(t, c.Set(context.Background(), "k", long, 0).Err())
-	wantValue(t, c, "k", long)
 }

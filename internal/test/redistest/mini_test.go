@@ -1,34 +1,11 @@
 package redistest
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
-
-func TestMiniLivesInABubble(t *testing.T) {
-	Bubble(t, func(t *testing.T) {
-		m := Mini(t)
-		c := m.Client()
-		ctx := t.Context()
-		c.Set(ctx, "k", "v", 10*time.Second)
-		if got := m.Snapshot(); got != "\"k\" string pttl=10000\n  \"v\"\n" {
-			t.Errorf("snapshot %q", got)
-		}
-		time.Sleep(10*time.Second - time.Millisecond)
-		if got := strings.Join(m.Keys(), " "); got != "k" {
-			t.Errorf("keys %q 1 ms before expiry", got)
-		}
-		time.Sleep(time.Millisecond)
-		if got := m.Keys(); len(got) != 0 {
-			t.Errorf("keys %q at expiry", got)
-		}
-		LeftBehind(t, c)
-	})
-}
 
 func TestMiniSnapshotShowsEveryType(t *testing.T) {
 	m := Mini(t)
@@ -54,19 +31,6 @@ func TestMiniSnapshotShowsEveryType(t *testing.T) {
 	if got := m.Snapshot(); got != want {
 		t.Errorf("snapshot:\n%s\nwant:\n%s", got, want)
 	}
-}
-
-func TestMiniShardedPubSub(t *testing.T) {
-	Bubble(t, func(t *testing.T) {
-		m := Mini(t)
-		c := m.Client()
-		ctx := context.Background()
-		ps := c.SSubscribe(ctx, "ch")
-		defer ps.Close()
-		expectMessages(t, ps, "subscribe ch")
-		Must(t, c.Eval(ctx, "return redis.call('SPUBLISH', 'ch', 'hello')", nil).Err())
-		expectMessages(t, ps, "message ch hello")
-	})
 }
 
 // A pipeline larger than every buffer passes; over net.Pipe it would deadlock.

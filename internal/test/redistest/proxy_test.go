@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,56 +129,6 @@ func TestProxyHoldsOneCommand(t *testing.T) {
 	})
 }
 
-func TestProxyBlackHole(t *testing.T) {
-	Bubble(t, func(t *testing.T) {
-		p, c, straight := proxied(t, single)
-		c.Ping(testContext(t))
-		p.BlackHole()
-		if err := c.Set(testContext(t), "k", "v", 0).Err(); !isTimeout(err) {
-			t.Errorf("err = %v, want a timeout", err)
-		}
-		wantValue(t, straight, "k", "")
-		if err := c.Set(testContext(t), "k", "v2", 0).Err(); err != nil {
-			t.Errorf("a new connection: %v", err)
-		}
-		wantValue(t, straight, "k", "v2")
-	})
-}
-
-func TestProxyRefuseAndCut(t *testing.T) {
-	for name, proxy := range map[string]func(*testing.T) *FaultProxy{
-		"a socket":  func(t *testing.T) *FaultProxy { return Proxy(t, Server(t).Addr()) },
-		"in memory": func(t *testing.T) *FaultProxy { return Mini(t).Proxy() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := proxy(t)
-			c := p.Client(t, once, single)
-			c.Ping(testContext(t))
-			p.Refuse(true)
-			if err := c.Ping(testContext(t)).Err(); err != nil {
-				t.Errorf("the present connection: %v", err)
-			}
-			p.Cut()
-			Eventually(t, patience, "connections are closed", func() error {
-				if p.Conns() > 0 {
-					return errStillThere
-				}
-				return nil
-			})
-			for range 2 { // the first attempt may still find the connection that was cut
-				if err := c.Ping(testContext(t)).Err(); err == nil {
-					t.Error("answered while refusing")
-				}
-			}
-			p.Refuse(false)
-			// The test uses a new client: after failures, go-redis's pool does not dial for a while.
-			if err := p.Client(t).Ping(testContext(t)).Err(); err != nil {
-				t.Errorf("accepting again: %v", err)
-			}
-		})
-	}
-}
-
 // The proxy counts confirmations channel by channel, and does not count messages as replies. So it
 // meets the command behind a subscription exactly.
 func TestProxyUnderstandsSubscriptions(t *testing.T) {
@@ -231,39 +179,4 @@ func expectMessages(t *testing.T, ps *redis.PubSub, want ...string) {
 			t.Errorf("received %q, want %q", got, w)
 		}
 	}
-}
-
-// On many connections at once, each reply is that of its command, and each lost reply stands for
-// exactly one execution.
-func TestProxyIsExactUnderLoad(t *testing.T) {
-	Bubble(t, func(t *testing.T) {
-		p, c, straight := proxied(t, func(o *redis.Options) { o.PoolSize = 50 })
-		p.OnCommand(func(cmd Command) Fault {
-			if cmd.Name == "INCR" && cmd.N%7 == 0 {
-				return CloseAfterExec
-			}
-			return Pass
-		})
-		var lost atomic.Int64
-		var wg sync.WaitGroup
-		for i := range 50 {
-			wg.Go(func() {
-				for n := range int64(40) {
-					switch got, err := c.Incr(context.Background(), fmt.Sprint(i)).Result(); {
-					case err != nil:
-						lost.Add(1)
-					case got != n+1:
-						t.Errorf("%d: reply %d after %d", i, got, n)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		if n := int(lost.Load()); n == 0 || n != p.Injected() {
-			t.Errorf("%d calls failed, %d faults injected", n, p.Injected())
-		}
-		for i := range 50 {
-			wantValue(t, straight, fmt.Sprint(i), "40")
-		}
-	})
 }

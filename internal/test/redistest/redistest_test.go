@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Together(6) // most of these tests wait for failovers
-	Main(m, Child("echo", echo), Child("exit-with-panic", func(*ChildContext) { panic("on purpose") }),
+	Main(m, Child("exit-with-panic", func(*ChildContext) { panic("on purpose") }),
 		Child("with-server", withServer))
 }
 

@@ -4,7 +4,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -23,56 +22,6 @@ func TestServerRefusesAStrangersPort(t *testing.T) {
 	if err := p.launch(); err == nil {
 		t.Fatal("a second server started on the port of the first")
 	}
-}
-
-func TestServerKillAndRestart(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		args []string
-		keep bool
-		dead bool
-		want string
-	}{
-		{name: "empty", want: ""},
-		{name: "kept by saving first", keep: true, want: "v"},
-		{name: "kept by the append-only file after a kill", args: []string{"--appendonly", "yes", "--appendfsync", "always"}, keep: true, dead: true, want: "v"},
-		{name: "lost by a kill without persistence", keep: true, dead: true, want: ""},
-		{name: "append-only file removed", args: []string{"--appendonly", "yes"}, want: ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := Server(t, tc.args...)
-			c := s.Client(t, once)
-			Must(t, c.Set(testContext(t), "k", "v", 0).Err())
-			if tc.dead {
-				s.Kill()
-				if c.Ping(testContext(t)).Err() == nil {
-					t.Fatal("a killed server answers")
-				}
-			}
-			s.Restart(tc.keep)
-			got, err := s.Client(t).Get(testContext(t), "k").Result()
-			if err != nil && err != redis.Nil || got != tc.want {
-				t.Errorf("k = %q, %v, want %q", got, err, tc.want)
-			}
-		})
-	}
-}
-
-func TestServerFreezeAndThaw(t *testing.T) {
-	s := Server(t)
-	c := s.Client(t, once, func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond })
-	s.Freeze()
-	if s.Running() {
-		t.Error("a frozen server is said to run")
-	}
-	if err := c.Ping(testContext(t)).Err(); err == nil {
-		t.Error("a frozen server answers")
-	}
-	s.Thaw()
-	if err := s.Client(t).Ping(testContext(t)).Err(); err != nil {
-		t.Errorf("after the thaw: %v", err)
-	}
-	s.Freeze() // the clean-up can end a frozen server too
 }
 
 func TestServerFlushScripts(t *testing.T) {

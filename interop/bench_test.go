@@ -39,9 +39,7 @@ func TestTheBenchmarksOfRedissonRun(t *testing.T) {
 			b, err := Bench{Addr: redistest.Server(t).Addr()}.Start(ctx, run.load)
 			redistest.Must(t, err)
 			defer b.Close()
-			if _, err := b.Measure(ctx, 0, moment); err != nil { // one after the other, in the same processes
-				t.Fatal(err)
-			}
+			redistest.Must(t, redistest.Err(b.Measure(ctx, 0, moment))) // one after the other, in the same processes
 			r, err := b.Measure(ctx, moment/4, moment)
 			redistest.Must(t, err)
 			// Stuck is a result, not a failure. A thread of Redisson that misses the message about

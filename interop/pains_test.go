@@ -129,9 +129,7 @@ func TestDrainingInJavaDropsAnExpiry(t *testing.T) {
 			redistest.Must(t, w.rdb.Set(w.ctx, "tickets", 5, time.Hour).Err())
 		}
 		expiring()
-		if _, err := s.Drain(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(s.Drain(w.ctx)))
 		redistest.Must(t, s.AddPermits(w.ctx, 1))
 		if left := w.ttl("tickets"); left <= 0 {
 			t.Errorf("after Go's drain and add %v are left", left)
@@ -230,9 +228,7 @@ func TestALockWithoutExpiry(t *testing.T) {
 		w.refused("IllegalMonitorStateException", thread, "fenced.unlock", "account")
 		w.holds("account", before)
 		w.do(holder, "fenced.unlock", "account")
-		if _, err := m.TryLock(w.ctx); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, redistest.Err(m.TryLock(w.ctx)))
 	})
 }
 
@@ -290,9 +286,7 @@ func TestAReaderThatAsksToWrite(t *testing.T) {
 		w.expect("false", thread, "write.tryLock", "doc", 300, -1)
 		w.do(thread, "read.unlock", "doc")
 		l := w.grant(w.ctx, m.RLock)
-		if _, err := m.Lock(l.Context(w.ctx)); !errors.Is(err, holdfast.ErrUpgrade) {
-			t.Errorf("Lock() of a reader = %v", err)
-		}
+		redistest.Is(t, "Lock() of a reader", redistest.Err(m.Lock(l.Context(w.ctx))), holdfast.ErrUpgrade)
 	})
 }
 
@@ -393,9 +387,7 @@ func TestALatchSetToZeroByJava(t *testing.T) {
 	pain(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		l := w.holdfast().Latch("ready")
-		if _, err := l.TrySetCount(w.ctx, 0); !errors.Is(err, holdfast.ErrBadArgument) {
-			t.Errorf("TrySetCount(0) = %v", err)
-		}
+		redistest.Is(t, "TrySetCount(0)", redistest.Err(l.TrySetCount(w.ctx, 0)), holdfast.ErrBadArgument)
 		w.expect("true", thread, "latch.set", "ready", 0)
 		w.expect("false", thread, "latch.set", "ready", 1)
 		if err := l.Wait(w.ctx); err != nil {

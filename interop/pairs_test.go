@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // taker takes something, and returns a function that gives it back.
@@ -98,17 +99,13 @@ func exclusive(java string, take func(*holdfast.Client, string) taker) []side {
 
 func setSemaphore(n int) func(*world, *holdfast.Client, string) {
 	return func(w *world, client *holdfast.Client, name string) {
-		if _, err := client.Semaphore(name).TrySetPermits(w.ctx, n); err != nil {
-			w.t.Fatal(err)
-		}
+		redistest.Must(w.t, redistest.Err(client.Semaphore(name).TrySetPermits(w.ctx, n)))
 	}
 }
 
 func setPermits(n int) func(*world, *holdfast.Client, string) {
 	return func(w *world, client *holdfast.Client, name string) {
-		if _, err := client.PermitSemaphore(name).TrySetPermits(w.ctx, n); err != nil {
-			w.t.Fatal(err)
-		}
+		redistest.Must(w.t, redistest.Err(client.PermitSemaphore(name).TrySetPermits(w.ctx, n)))
 	}
 }
 

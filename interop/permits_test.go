@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -117,9 +116,7 @@ func TestPermitsOfJavaThatNeverEnd(t *testing.T) {
 		if left, err := p.Remaining(w.ctx, id); err != nil || left != -1 {
 			t.Errorf("Remaining() = %v, %v", left, err)
 		}
-		if _, err := p.TryAcquire(w.ctx, 2); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("TryAcquire(2) beside one that never ends = %v", err)
-		}
+		redistest.Is(t, "TryAcquire(2) beside one that never ends", redistest.Err(p.TryAcquire(w.ctx, 2)), holdfast.ErrBusy)
 		redistest.Check(t, p.ReleaseID(w.ctx, id))
 	})
 }

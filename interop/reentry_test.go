@@ -97,9 +97,7 @@ func TestALockThatIsNotReentrant(t *testing.T) {
 			t.Error("Go is in beside Java")
 		}
 		w.do(thread, "nonreentrant.unlock", "once")
-		if _, err := m.TryLock(w.ctx); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, redistest.Err(m.TryLock(w.ctx)))
 	})
 }
 

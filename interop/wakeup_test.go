@@ -179,9 +179,7 @@ func TestANestedReleaseTellsNobody(t *testing.T) {
 		}
 		messages := subscribe(w.ctx, channel)
 		defer messages.Close()
-		if _, err := messages.Receive(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(messages.Receive(w.ctx)))
 
 		outer := w.grant(w.ctx, m.Lock)
 		inner := w.grant(outer.Context(w.ctx), m.Lock)

@@ -4,7 +4,6 @@ package interop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -35,9 +34,7 @@ func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
 		inJava := waiter.Go("lock.tryLock", "gos", (3 * lease).Milliseconds(), -1)
 		ctx, cancel := context.WithTimeout(w.ctx, 3*lease)
 		defer cancel()
-		if _, err := client.Mutex("javas").Lock(ctx); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("Go got in beside Java's watchdog: %v", err)
-		}
+		redistest.Is(t, "Go, beside Java's watchdog", redistest.Err(client.Mutex("javas").Lock(ctx)), holdfast.ErrBusy)
 		if got := w.result(inJava); got != "false" {
 			t.Errorf("Java got in beside Go's watchdog: %q", got)
 		}

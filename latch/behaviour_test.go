@@ -173,9 +173,7 @@ func TestGenerationsAreToldApart(t *testing.T) {
 	}{
 		"zero": {func(w *pair) { w.countDown(w.near, 0) }, nil},
 		"deleted": {func(w *pair) {
-			if _, err := w.near.Delete(w.ctx); err != nil {
-				w.t.Error(err)
-			}
+			redistest.Check(w.t, redistest.Err(w.near.Delete(w.ctx)))
 		}, errs.Deleted},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,9 +239,7 @@ func TestCountDownCountsOnce(t *testing.T) {
 		w.net.Refuse(true)
 		w.net.Cut()
 		began := time.Now()
-		if _, err := w.far.CountDown(w.ctx); !errors.Is(err, errs.Unknown) {
-			t.Errorf("%v", err)
-		}
+		redistest.Is(t, "CountDown", redistest.Err(w.far.CountDown(w.ctx)), errs.Unknown)
 		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("it had its caller wait for %v", took)
 		}
@@ -266,9 +262,7 @@ func TestBesideRedisson(t *testing.T) {
 	)
 	set := func(w *pair) { w.set(2) }
 	down := func(w *pair) {
-		if _, err := w.near.CountDown(w.ctx); err != nil {
-			w.t.Error(err)
-		}
+		redistest.Check(w.t, redistest.Err(w.near.CountDown(w.ctx)))
 	}
 	remove := func(w *pair) {
 		if was, err := w.near.Delete(w.ctx); !was || err != nil {
@@ -298,9 +292,7 @@ func TestBesideRedisson(t *testing.T) {
 			play(t, func(w *pair) {
 				messages := w.mini.Client().Subscribe(w.ctx, channel)
 				defer messages.Close()
-				if _, err := messages.Receive(w.ctx); err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, redistest.Err(messages.Receive(w.ctx)))
 				tc.set(w)
 				waiting := w.wait(w.far, 1)
 				for _, step := range tc.then {
@@ -365,9 +357,7 @@ func TestARefusedCountDownMayHaveCounted(t *testing.T) {
 	play(t, func(w *pair) {
 		w.set(4)
 		w.countDown(w.near, 3) // this loads its script
-		if _, err := w.far.Count(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(w.far.Count(w.ctx)))
 		w.net.OnCommand(refuseAfter(1))
 		_, err := w.far.CountDown(w.ctx)
 		w.net.OnCommand(nil)

@@ -235,9 +235,7 @@ func TestFractionsAddUp(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		for i := range 300 { // at 7 a day
 			r := run{"take", []any{fmt.Sprint("y", i), 1, 1, 1 << 50, "7 86400000000 5 0", 86400e6 / 7, 5 * 86400e6 / 7}}
-			if _, err := r.on(rdb, scripttest.Never); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, redistest.Err(r.on(rdb, scripttest.Never)))
 		}
 		if got := left(t, rdb, time.Now()); !strings.HasPrefix(got, "3.7028571428") {
 			t.Errorf("300 units at 7 a day owe %q", got)
@@ -245,9 +243,7 @@ func TestFractionsAddUp(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		for i := range 3000 { // at 3 in 100 µs
 			r := run{"take", []any{fmt.Sprint("x", i), 1, 1, 1 << 40, "3 100 5 0", 100.0 / 3, 500.0 / 3}}
-			if _, err := r.on(rdb, scripttest.Never); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, redistest.Err(r.on(rdb, scripttest.Never)))
 		}
 		if got := left(t, rdb, time.Now()); !strings.HasPrefix(got, "99.99") && !strings.HasPrefix(got, "100") {
 			t.Errorf("3000 units at 3 in 100 µs owe %q, want 100 ms", got)

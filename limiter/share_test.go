@@ -4,7 +4,6 @@ package limiter_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -174,10 +173,6 @@ func TestOutOfMemory(t *testing.T) {
 	client := clienttest.OpenClient(t, server.Client(t))
 	l := client.Limiter("api", limiter.Rate(10, time.Hour))
 	redistest.Must(t, server.Admin().ConfigSet(t.Context(), "maxmemory", "1").Err())
-	if _, err := l.Allow(t.Context(), 1); !errors.Is(err, holdfast.ErrOutOfMemory) {
-		t.Errorf("Allow: %v", err)
-	}
-	if err := l.Set(t.Context(), limiter.Rate(10, time.Hour)); !errors.Is(err, holdfast.ErrOutOfMemory) {
-		t.Errorf("Set: %v", err)
-	}
+	redistest.Is(t, "Allow", redistest.Err(l.Allow(t.Context(), 1)), holdfast.ErrOutOfMemory)
+	redistest.Is(t, "Set", l.Set(t.Context(), limiter.Rate(10, time.Hour)), holdfast.ErrOutOfMemory)
 }

@@ -25,9 +25,7 @@ func TestHundredThousandExpiredPermits(t *testing.T) {
 	for i := 1; i < all; i++ {
 		pipe.ZAdd(ctx, "{s}:timeout", redis.Z{Score: float64(i), Member: fmt.Sprintf("%016d", i)})
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(pipe.Exec(ctx)))
 	s := NewPermits(enginetest.New(t, rdb), "s", "s", hold.Defaults())
 	if n, err := s.Available(ctx); n != all || err != nil {
 		t.Fatalf("%d are free, %v; want %d", n, err, all)

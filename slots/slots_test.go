@@ -147,9 +147,7 @@ func TestTheNumberOfADeadHolderComesBackAfterItsLease(t *testing.T) {
 		if d := w.Now() - begin; d < 5*time.Second {
 			t.Errorf("after %v, though it was renewed a moment before", d)
 		}
-		if !errors.Is(held.Err(), holdfast.ErrLost) {
-			t.Errorf("the holder was not notified first: %v", held.Err())
-		}
+		redistest.Is(t, "the holder, who is notified first", held.Err(), holdfast.ErrLost)
 		release(t, a.slot)
 		_ = held.Release(t.Context())
 		p.Unplug(false)
@@ -246,9 +244,7 @@ func TestQuarantine(t *testing.T) {
 	}
 	released := func(t *testing.T, s slots.Slot) {
 		<-s.Done()
-		if err := s.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-			t.Error(err)
-		}
+		redistest.Is(t, "Release", s.Release(t.Context()), holdfast.ErrLost)
 	}
 	for what, tc := range map[string]struct {
 		lose  func(t *testing.T, p *world.Process, s slots.Slot)
@@ -357,13 +353,9 @@ func TestForceRelease(t *testing.T) {
 				t.Errorf("%d again: %v, %v", n, took, err)
 			}
 		}
-		if !errors.Is(a.Err(), holdfast.ErrLost) {
-			t.Errorf("the lease of this Client: %v", a.Err())
-		}
+		redistest.Is(t, "the lease of this Client", a.Err(), holdfast.ErrLost)
 		time.Sleep(11 * time.Second)
-		if !errors.Is(b.Err(), holdfast.ErrLost) {
-			t.Errorf("the lease of another: %v", b.Err())
-		}
+		redistest.Is(t, "the lease of another", b.Err(), holdfast.ErrLost)
 		for _, n := range []int{-1, 2} {
 			if _, err := mine.ForceRelease(t.Context(), n); !errors.Is(err, holdfast.ErrBadArgument) {
 				t.Errorf("%d: %v", n, err)

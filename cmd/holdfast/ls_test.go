@@ -30,9 +30,7 @@ func TestLsOfAHundredThousandLocks(t *testing.T) {
 			p.Set(t.Context(), fmt.Sprint("page:", n), "some text", 0)
 			p.Set(t.Context(), fmt.Sprint("session:", n), "some text", 0)
 		}
-		if _, err := p.Exec(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(p.Exec(t.Context())))
 	}
 	idle := latency(t, s, func() { time.Sleep(5 * time.Second) })
 	var first time.Duration
@@ -81,9 +79,7 @@ func latency(t *testing.T, s *redistest.Proc, f func()) time.Duration {
 // not, unless it takes the output first and decides itself.
 func TestAScriptWithoutItsLockEnds(t *testing.T) {
 	_, url := server(t)
-	if _, err := client(t, url).Mutex("busy").Lock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(client(t, url).Mutex("busy").Lock(t.Context())))
 	const nobody = "redis://127.0.0.1:1" // nothing listens there
 	for _, tc := range []struct {
 		url, script string
@@ -115,9 +111,7 @@ func TestAScriptWithoutItsLockEnds(t *testing.T) {
 // Who types has a shell that goes on, and its exit code.
 func TestAShellInWhichSomebodyTypesGoesOn(t *testing.T) {
 	_, url := server(t)
-	if _, err := client(t, url).Mutex("busy").Lock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(client(t, url).Mutex("busy").Lock(t.Context())))
 	s := shell(t, url, "")
 	s.types("eval \"$($H acquire busy --lease 1m --try)\"\n")
 	s.types("echo code=$?\n")

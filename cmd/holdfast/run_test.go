@@ -249,9 +249,7 @@ func TestRun_WhatTheProgramIsTold(t *testing.T) {
 	for range 5 {
 		owner = c.line()
 	}
-	if _, err := holdfast.ParseOwner(owner); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, redistest.Err(holdfast.ParseOwner(owner)))
 	c.want(0)
 }
 

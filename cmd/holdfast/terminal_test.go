@@ -67,9 +67,7 @@ func shell(t *testing.T, url, role string) *screen {
 // types types a text.
 func (s *screen) types(text string) {
 	s.t.Helper()
-	if _, err := s.file.WriteString(text); err != nil {
-		s.t.Fatal(err)
-	}
+	redistest.Must(s.t, redistest.Err(s.file.WriteString(text)))
 }
 
 // shows waits until the terminal shows a text, forgets all up to it, and returns what came before it.

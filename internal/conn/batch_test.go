@@ -51,9 +51,7 @@ func TestOutcomesAreEachTheirOwn(t *testing.T) {
 	for name, run := range ways {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
-				if _, err := b.server.Lpush("wrong", "x"); err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, redistest.Err(b.server.Lpush("wrong", "x")))
 				for round := range 3 { // in the first round the server does not have the script
 					b.proxy.OnCommand(troubled)
 					calls := counts(keys...)
@@ -208,9 +206,7 @@ func (s seen) Read(func(uintptr) bool) error {
 // another server, with another clock.
 func TestLostConnectionIsNoticedBehindAFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		if _, err := b.server.Lpush("wrong", "x"); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(b.server.Lpush("wrong", "x")))
 		b.warm(t)
 		rule := onKeys(map[string]redistest.Fault{"lost": redistest.CloseAfterExec})
 		var mu sync.Mutex

@@ -76,9 +76,7 @@ func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
 		defer m.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := m.Run(ctx, newCount("key")); !errors.Is(err, errs.BadArgument) {
-			t.Errorf("Run: %v, want an error that matches ErrBadArgument", err)
-		}
+		redistest.Is(t, "Run", m.Run(ctx, newCount("key")), errs.BadArgument)
 	})
 }
 
@@ -177,9 +175,7 @@ func TestAConnectionThatTakesNoDeadlines(t *testing.T) {
 		defer sub.Close()
 		heard := sub.Subscribe(t.Context(), "channel")
 		defer heard.Close()
-		if _, err := heard.Receive(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(heard.Receive(t.Context())))
 		b.server.Publish("channel", "message")
 		if message, err := heard.ReceiveMessage(t.Context()); err != nil || message.Payload != "message" {
 			t.Errorf("%v, %v", message, err)

@@ -116,9 +116,7 @@ func TestAServerThatRefusesScriptsThatPublishIsPublishedTo(t *testing.T) {
 	quietly(t, redistest.DeclaredKeys, func(t *testing.T, b *bubble, sent *commands) {
 		heard := b.server.Client().Subscribe(t.Context(), "one")
 		defer func() { _ = heard.Close() }()
-		if _, err := heard.Receive(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(heard.Receive(t.Context())))
 		c := newAnnounce("k")
 		mustRun(t, b.Manager, c)
 		if c.Int(2) != 1 || c.Int(3) != 0 || c.Reply.Len() != 4 {

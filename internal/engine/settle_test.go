@@ -121,9 +121,7 @@ func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
 			e, err := New(proxy.Client(t), nil, discard)
 			redistest.Must(t, err)
 			u := &undoing{e: e}
-			if _, err := u.undo(t.Context()); err != nil { // the client is connected now
-				t.Fatal(err)
-			}
+			redistest.Must(t, redistest.Err(u.undo(t.Context()))) // the client is connected now
 			if tc.silent {
 				proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
 			}
@@ -178,9 +176,7 @@ func TestCloseWaitsForAServerThatAnswersLate(t *testing.T) {
 				proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Delay(delay) })
 				u := &undoing{e: e}
 				for range 3 { // the Client finds out how slow the server is
-					if _, err := u.undo(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					redistest.Must(t, redistest.Err(u.undo(t.Context())))
 				}
 				notAfter := time.Now().Add(e.Conn.Needs() - delay).UnixMicro()
 				e.Settle(notAfter, time.Minute, u.undo)

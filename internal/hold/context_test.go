@@ -59,9 +59,7 @@ func TestErrDoesNotWaitForTheScheduler(t *testing.T) {
 	e.Register("a", l.hold)
 	redistest.Check(t, l.Err())
 	l.hold.deadline = time.Now().Add(-time.Millisecond)
-	if err := l.Err(); !errors.Is(err, errs.Lost) {
-		t.Errorf("after its deadline: %v", err)
-	}
+	redistest.Is(t, "after its deadline", l.Err(), errs.Lost)
 	select {
 	case <-l.Done():
 	default:
@@ -113,9 +111,7 @@ func TestContextFollowsItsParent(t *testing.T) {
 	mine := errors.New("the parent's own")
 	end(mine)
 	<-ctx.Done()
-	if !errors.Is(context.Cause(ctx), mine) {
-		t.Errorf("cause %v", context.Cause(ctx))
-	}
+	redistest.Is(t, "cause", context.Cause(ctx), mine)
 }
 
 // A loop makes a context in each round, from a parent that ends with the round. These contexts do

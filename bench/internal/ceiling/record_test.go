@@ -2,7 +2,6 @@ package ceiling
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -44,9 +43,7 @@ func TestCommandsAreHeardHoweverTheyAreWritten(t *testing.T) {
 		go func() { _, _ = io.Copy(io.Discard, far) }()
 		conn := &taped{Conn: near, tape: heard}
 		for _, part := range [][]byte{text[:cut], text[cut:]} {
-			if _, err := conn.Write(part); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, redistest.Err(conn.Write(part)))
 		}
 		near.Close()
 		got, err := heard.scripts()
@@ -91,9 +88,7 @@ func TestThePairsOfTheCeilingAreGranted(t *testing.T) {
 						t.Fatalf("%d pairs, want %d", pairs, want)
 					}
 				}
-				if _, err := pipelines.Pairs(i); err != nil { // a round that Check ends
-					t.Fatal(err)
-				}
+				redistest.Must(t, redistest.Err(pipelines.Pairs(i))) // a round that Check ends
 			}
 			redistest.Check(t, pipelines.Check(t.Context()))
 		})
@@ -109,12 +104,8 @@ func TestPairsThatAreNotGrantedAreNoCeiling(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer rdb.Close()
 	redistest.Must(t, rdb.HSet(context.Background(), "bench:a:0001", "somebody", 1).Err())
-	if _, err := pipelines.Pairs(0); err != nil {
-		t.Fatal(err)
-	}
-	if err := pipelines.Check(t.Context()); !errors.Is(err, errOtherwise) {
-		t.Errorf("a lock that another has: %v", err)
-	}
+	redistest.Must(t, redistest.Err(pipelines.Pairs(0)))
+	redistest.Is(t, "a lock that another has", pipelines.Check(t.Context()), errOtherwise)
 }
 
 // TestAScriptOfManyLocksIsSentAgain puts a client in Holdfast's place that sends scripts with
@@ -144,9 +135,7 @@ func TestAScriptOfManyLocksIsSentAgain(t *testing.T) {
 	p := &Pipelines{all: []*pipeline{l}, rdb: rdb}
 	l.conn, l.replies = conn, newReplies(conn)
 	defer conn.Close()
-	if _, err := p.Pairs(0); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(p.Pairs(0)))
 	if n, err := rdb.Exists(t.Context(), "x:b:1", "x:b:2").Result(); err != nil || n != 2 {
 		t.Errorf("%d of 2 keys, %v", n, err)
 	}

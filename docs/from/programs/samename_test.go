@@ -112,12 +112,8 @@ func TestSameName_Redislock(t *testing.T) {
 		if err == nil || errors.Is(err, redislock.ErrNotObtained) || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("Obtain = %v, want WRONGTYPE and not ErrNotObtained", err)
 		}
-		if err := old.Refresh(ctx, time.Minute, nil); !errors.Is(err, redislock.ErrNotObtained) {
-			t.Errorf("Refresh = %v, want ErrNotObtained", err)
-		}
-		if err := old.Release(ctx); !errors.Is(err, redislock.ErrLockNotHeld) {
-			t.Errorf("Release = %v, want ErrLockNotHeld", err)
-		}
+		redistest.Is(t, "Refresh", old.Refresh(ctx, time.Minute, nil), redislock.ErrNotObtained)
+		redistest.Is(t, "Release", old.Release(ctx), redislock.ErrLockNotHeld)
 		giveBack(t, l)
 		if old, err = locks.Obtain(ctx, name, time.Minute, nil); err != nil {
 			t.Errorf("Obtain of a free name = %v", err)
@@ -142,9 +138,7 @@ func TestSameName_ShedLock(t *testing.T) {
 		if ok, err := rdb.SetXX(ctx, name, "ADDED", time.Minute).Result(); !ok || err != nil {
 			t.Errorf("extend = %t, %v", ok, err)
 		}
-		if err := l.Release(ctx); !errors.Is(err, holdfast.ErrWrongType) {
-			t.Errorf("Release = %v, want ErrWrongType: the lock was taken away", err)
-		}
+		redistest.Is(t, "Release", l.Release(ctx), holdfast.ErrWrongType)
 		rdb.Del(ctx, name)
 	})
 }

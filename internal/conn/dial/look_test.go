@@ -6,7 +6,6 @@ package dial
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"runtime"
@@ -65,9 +64,7 @@ func TestLooksInVainBecomeRare(t *testing.T) {
 			t.Errorf("after %d looks in vain %d answers are awaited asleep, want %d", l.vain, asleep, want)
 		}
 	}
-	if _, err := io.WriteString(there, "+OK\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(io.WriteString(there, "+OK\r\n")))
 	n := 0
 	for n == 0 { // the kernel may take longer than one look
 		l.rest = 0
@@ -99,9 +96,7 @@ func TestALookLeavesTheEndToTheReader(t *testing.T) {
 	if n := l.Read(b); n != 0 {
 		t.Errorf("read %d bytes", n)
 	}
-	if _, err := here.Read(b); !errors.Is(err, io.EOF) {
-		t.Errorf("then the reader gets %v, want EOF", err)
-	}
+	redistest.Is(t, "what the reader gets then", redistest.Err(here.Read(b)), io.EOF)
 	here.Close()
 	l.rest = 0
 	if n := l.Read(b); n != 0 {

@@ -128,9 +128,7 @@ func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
 		f.mu.Lock()
 		f.asked, f.answered = time.Time{}, time.Time{}
 		f.mu.Unlock()
-		if _, err := f.Masters(t.Context()); err != nil { // this asks the Sentinels
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(f.Masters(t.Context()))) // this asks the Sentinels
 		f.asking.Wait()
 		if got, err := f.Masters(t.Context()); err != nil || !slices.Equal(got, []string{named}) {
 			t.Errorf("masters %q, %v; want %s", got, err, named)

@@ -125,9 +125,7 @@ func TestAnotherMasterHasForgotten(t *testing.T) {
 				}
 
 				m.failOver(t, q) // the former master knows nothing of it
-				if err := held.Err(); !errors.Is(err, holdfast.ErrLost) {
-					t.Errorf("after a grant that was forgotten: %v", err)
-				}
+				redistest.Is(t, "after a grant that was forgotten", held.Err(), holdfast.ErrLost)
 			})
 		})
 	}

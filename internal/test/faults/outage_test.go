@@ -102,9 +102,7 @@ func TestOutages(t *testing.T) {
 // caught lets a caller try, wait and give up in the outage that is about to begin.
 func caught(t *testing.T, c *holdfast.Client, i int) {
 	time.Sleep(outage / 3) // until the outage has begun
-	if _, err := c.Mutex("through0").TryLock(clienttest.Generous(t)); !errors.Is(err, holdfast.ErrBusy) {
-		t.Errorf("TryLock of what is held = %v, want ErrBusy", err)
-	}
+	redistest.Is(t, "TryLock of what is held", redistest.Err(c.Mutex("through0").TryLock(clienttest.Generous(t))), holdfast.ErrBusy)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond+clienttest.UpTo(250*time.Millisecond))
 	defer cancel()
 	l, err := c.Mutex(fmt.Sprint("given up", i)).Lock(ctx)
@@ -171,9 +169,7 @@ func lostLease(t *testing.T, l *holdfast.Lease) {
 	case <-time.After(time.Minute):
 		t.Fatal("the lease has not ended within a minute")
 	}
-	if !errors.Is(l.Err(), holdfast.ErrLost) {
-		t.Errorf("the lease ended with %v, want ErrLost", l.Err())
-	}
+	redistest.Is(t, "the lease ended with", l.Err(), holdfast.ErrLost)
 }
 
 // The next holder, who was granted the lock after the restart, is not disturbed.
@@ -191,9 +187,7 @@ func TestRestartEmpty(t *testing.T) {
 		}
 		for _, l := range leases {
 			lostLease(t, l)
-			if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-				t.Errorf("Release = %v, want ErrLost", err)
-			}
+			redistest.Is(t, "Release", l.Release(t.Context()), holdfast.ErrLost)
 		}
 		clienttest.StillHeld(t, s.Admin(), "forgotten0", next)
 		clienttest.GiveBack(t, next)

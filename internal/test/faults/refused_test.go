@@ -257,9 +257,7 @@ func denied(t *testing.T, s *redistest.Proc, as func(*redis.Options)) {
 	c := clienttest.OpenClient(t, s.Client(t, as))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := c.Mutex("denied").Lock(ctx); !errors.Is(err, holdfast.ErrDenied) {
-		t.Errorf("Lock = %v, want ErrDenied", err)
-	}
+	redistest.Is(t, "Lock", redistest.Err(c.Mutex("denied").Lock(ctx)), holdfast.ErrDenied)
 	if n := s.Admin().Exists(ctx, "denied").Val(); n != 0 {
 		t.Error("a lock is held that was denied")
 	}

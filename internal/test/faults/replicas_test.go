@@ -199,9 +199,7 @@ func TestReplicas_MultiLock(t *testing.T) {
 	lostWhole(t, held)
 	freeOn(t, masters...)
 	for _, lock := range []func(context.Context) (*multilock.Lease, error){both.Lock, both.TryLock} {
-		if _, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) {
-			t.Errorf("without a replica: %v", err)
-		}
+		redistest.Is(t, "without a replica", redistest.Err(lock(t.Context())), holdfast.ErrNotReplicated)
 		freeOn(t, masters...)
 	}
 }
@@ -218,12 +216,8 @@ func lostWhole(t *testing.T, l interface {
 	case <-time.After(time.Minute):
 		t.Fatal("held without the replicas")
 	}
-	if !errors.Is(l.Err(), holdfast.ErrLost) {
-		t.Errorf("ended with %v", l.Err())
-	}
-	if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-		t.Errorf("Release: %v", err)
-	}
+	redistest.Is(t, "ended with", l.Err(), holdfast.ErrLost)
+	redistest.Is(t, "Release", l.Release(t.Context()), holdfast.ErrLost)
 }
 
 // In a quorum, a server's grant does not count if no replica has it.
@@ -251,9 +245,7 @@ func TestReplicas_Quorum(t *testing.T) {
 	cut(t, replicas[1])
 	lostWhole(t, held)
 	freeOn(t, masters...)
-	if _, err := q.TryLock(t.Context()); !errors.Is(err, holdfast.ErrNoQuorum) {
-		t.Errorf("TryLock: %v", err)
-	}
+	redistest.Is(t, "TryLock", redistest.Err(q.TryLock(t.Context())), holdfast.ErrNoQuorum)
 	freeOn(t, masters...)
 	mend(t, masters[0], replicas[0])
 	pair()

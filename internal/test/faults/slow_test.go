@@ -102,9 +102,7 @@ func TestEachKindIsServedBySlowServers(t *testing.T) {
 						proxy.OnCommand(func(redistest.Command) redistest.Fault { return fault(took) })
 						ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 						defer cancel()
-						if _, err := c.Mutex("slow").Lock(ctx); err != nil {
-							t.Fatal(err)
-						}
+						redistest.Must(t, redistest.Err(c.Mutex("slow").Lock(ctx)))
 						released(t, took, use(ctx, c, "k"))
 						time.Sleep(20 * time.Second) // a release that took too long goes on
 						proxy.OnCommand(nil)

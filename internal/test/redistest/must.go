@@ -30,3 +30,6 @@ func Is(t testing.TB, what string, err, target error) {
 		t.Errorf("%s: %v, want %v", what, err, target)
 	}
 }
+
+// Err returns the error of a call that returns a value too.
+func Err[T any](_ T, err error) error { return err }

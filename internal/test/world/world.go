@@ -161,9 +161,7 @@ func (w *World) Messages(channels ...string) func() []string {
 	w.T.Helper()
 	ps := w.RDB.Subscribe(context.Background(), channels...)
 	for range channels {
-		if _, err := ps.Receive(w.T.Context()); err != nil {
-			w.T.Fatal(err)
-		}
+		redistest.Must(w.T, redistest.Err(ps.Receive(w.T.Context())))
 	}
 	var got []string
 	var done sync.WaitGroup

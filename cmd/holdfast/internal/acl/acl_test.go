@@ -120,9 +120,7 @@ func TestTheRightsToNoteAReleaseByForceDo(t *testing.T) {
 		if err := audit.Write(t.Context(), rdb, "", name, audit.Record{At: time.Now()}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := audit.Write(t.Context(), rdb, "", "other", audit.Record{}); !errors.Is(err, holdfast.ErrDenied) {
-			t.Error(err)
-		}
+		redistest.Is(t, "Write", audit.Write(t.Context(), rdb, "", "other", audit.Record{}), holdfast.ErrDenied)
 		as(t, server, line(t, pattern, "inspect"))
 		if all, err := audit.Read(t.Context(), rdb, "", name, time.Now()); err != nil || len(all) != 1 {
 			t.Errorf("%s: %v, %v", name, all, err)

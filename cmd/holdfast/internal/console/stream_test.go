@@ -113,9 +113,7 @@ func TestWhatAViewerAsksFor(t *testing.T) {
 	for n := range 120 {
 		l.lock(fmt.Sprintf("lock:%03d", n))
 	}
-	if _, err := l.client.Semaphore("pool").TrySetPermits(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(l.client.Semaphore("pool").TrySetPermits(t.Context(), 4)))
 	for query, want := range map[string]string{
 		"":                         "50 rows from lock%3A000, of 120, page 1 of 3",
 		"?page=3":                  "20 rows from lock%3A100, of 120, page 3 of 3",
@@ -187,9 +185,7 @@ func (l *live) commands() (n int) {
 	info, err := l.redis.Admin().Info(l.t.Context(), "stats").Result()
 	redistest.Must(l.t, err)
 	_, rest, _ := strings.Cut(info, "total_commands_processed:")
-	if _, err := fmt.Sscan(rest, &n); err != nil {
-		l.t.Fatal(err)
-	}
+	redistest.Must(l.t, redistest.Err(fmt.Sscan(rest, &n)))
 	return n
 }
 
@@ -230,9 +226,7 @@ func TestASlowViewerIsDropped(t *testing.T) {
 		_ = here.Close()
 		serving.Wait()
 	})
-	if _, err := io.WriteString(here, "GET /events/list HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(io.WriteString(here, "GET /events/list HTTP/1.1\r\nHost: localhost\r\n\r\n")))
 	redistest.Eventually(t, patient, "the end of the slow viewer", func() error {
 		if n := l.viewers.number(); n != 0 || l.all.known().looked.IsZero() && l.all.idle() {
 			return fmt.Errorf("%d viewers", n)
@@ -350,9 +344,7 @@ func TestNoStreamTellsASecret(t *testing.T) {
 	l := start(t)
 	held := l.lock("orders:42")
 	permits := l.client.PermitSemaphore("pool")
-	if _, err := permits.TrySetPermits(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(permits.TrySetPermits(t.Context(), 3)))
 	leased, err := permits.Acquire(t.Context(), 2)
 	redistest.Must(t, err)
 	other := holdfast.New(l.redis.Client(t), holdfast.WithLogger(redistest.Watched()))

@@ -151,9 +151,7 @@ func TestWhatStandsThereAtFirstIsNoEvent(t *testing.T) {
 	release(t, there)
 	f.hears("a1 released")
 	release(t, other)
-	if err := f.stop(); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	redistest.Is(t, "stop", f.stop(), context.Canceled)
 	if slices.ContainsFunc(f.all, func(e string) bool { return strings.HasPrefix(e, "a1 granted") || e[0] == 'b' }) {
 		t.Errorf("%q", f.all)
 	}
@@ -211,9 +209,7 @@ func TestTheEndOfWhatIsLeftOutIsSeen(t *testing.T) {
 	defer cancel()
 	go func() { _, err := works.Barrier("b", 2).Await(ctx); done <- err }()
 	f.hears("b counted 1/2 was 0")
-	if _, err := works.Barrier("b", 2).Await(ctx); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(works.Barrier("b", 2).Await(ctx)))
 	redistest.Must(t, <-done)
 	f.hears("b tripped")
 	f.until("nothing stands", func() bool { return len(f.last.States) == 0 })

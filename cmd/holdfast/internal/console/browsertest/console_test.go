@@ -70,9 +70,7 @@ func TestThePageSeesWhoHoldsAndWhoWaits(t *testing.T) {
 func TestThePageSeesALoss(t *testing.T) {
 	w := begin(t)
 	dying := w.client("worker-that-dies")
-	if _, err := dying.Mutex("jobs", holdfast.Fixed(time.Hour)).Lock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(dying.Mutex("jobs", holdfast.Fixed(time.Hour)).Lock(t.Context())))
 	p := w.console().open("/lock/jobs")
 	p.sees(".holders", "worker-that-dies")
 	// It neither renews nor releases: that is what the death of a holder looks like. Its last seconds begin now.
@@ -154,13 +152,9 @@ func TestAReleaseIsRefusedIfTheLockHasChangedHands(t *testing.T) {
 func TestAPermitIsFreed(t *testing.T) {
 	w := begin(t)
 	permits := w.client("reports-0").PermitSemaphore("gpu:leases")
-	if _, err := permits.TrySetPermits(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(permits.TrySetPermits(t.Context(), 3)))
 	for range 2 {
-		if _, err := permits.Acquire(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(permits.Acquire(t.Context(), 1)))
 	}
 	p := w.console("--allow-release").open("/lock/gpu%3Aleases")
 	p.sees("[role=meter] + p", "1 of 3 free")

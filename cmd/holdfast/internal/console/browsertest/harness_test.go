@@ -124,9 +124,7 @@ func (w *world) fakeLocks(many int) {
 		pipe.HSet(w.t.Context(), name, fmt.Sprintf("%08x-0000-8000-8000-000000000000:%d", n%100, n), 1)
 		pipe.Expire(w.t.Context(), name, time.Hour)
 	}
-	if _, err := pipe.Exec(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	redistest.Must(w.t, redistest.Err(pipe.Exec(w.t.Context())))
 }
 
 // built is where the command is; "" if it has not been built.
@@ -322,9 +320,7 @@ func (p *tab) text(selector string) string {
 func (p *tab) count(selector string) int {
 	p.t.Helper()
 	var n int
-	if _, err := fmt.Sscan(p.read(fmt.Sprintf("document.querySelectorAll(%q).length", selector)), &n); err != nil {
-		p.t.Fatal(err)
-	}
+	redistest.Must(p.t, redistest.Err(fmt.Sscan(p.read(fmt.Sprintf("document.querySelectorAll(%q).length", selector)), &n)))
 	return n
 }
 

@@ -223,9 +223,7 @@ func TestSlots(t *testing.T) {
 	run(t, server, "slots", "free", "w", "0", "--yes").want(t, 0, "w: taken from 0: in quarantine after pod-1")
 	run(t, server, "slots", "free", "w", "2", "--yes", "--json").want(t, 0, `"kind":"slots"`, `"number":2`)
 	run(t, server, "slots", "show", "w").want(t, 0, "w: no number is taken")
-	if err := held.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-		t.Error(err)
-	}
+	redistest.Is(t, "Release", held.Release(t.Context()), holdfast.ErrLost)
 	l := lock(t, c.Mutex("m"))
 	run(t, server, "slots", "free", "m", "0", "--yes").want(t, 1, "m is a mutex, not numbered slots")
 	_ = l.Release(t.Context())

@@ -236,9 +236,7 @@ func TestLsPrintsAsItFinds(t *testing.T) {
 	for n := range 30_000 {
 		pipe.HSet(t.Context(), fmt.Sprintf("orders:%d", n), "ac9cf787-2d1c-8486-8727-ea2f2f26e3ba:1", 1)
 	}
-	if _, err := pipe.Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(pipe.Exec(t.Context())))
 	l := start(t, server, "ls", "--timeout", "1s")
 	l.Expect("NAME")
 	server.Freeze()

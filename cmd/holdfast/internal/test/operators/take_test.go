@@ -4,7 +4,6 @@ package operators
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -124,9 +123,7 @@ func TestForceNeedsAYes(t *testing.T) {
 	}
 	for _, a := range []answer{{"n\n", 1}, {"\n", 1}, {"yes\n", 0}} {
 		in, keyboard := terminal(t)
-		if _, err := keyboard.WriteString(a.says); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(keyboard.WriteString(a.says)))
 		d := runWith(t, in, server, "release", "x", "--force")
 		d.want(t, a.code, "Take x from pod-1 (", "for ", " left? ")
 		if a.code == 0 {
@@ -148,9 +145,7 @@ func lost(t *testing.T, l *holdfast.Lease) {
 	case <-time.After(soon):
 		t.Fatal("not told of the loss")
 	}
-	if err := l.Err(); !errors.Is(err, holdfast.ErrLost) {
-		t.Error(err)
-	}
+	redistest.Is(t, "Err()", l.Err(), holdfast.ErrLost)
 }
 
 func TestForceTakesEachKind(t *testing.T) {
@@ -182,9 +177,7 @@ func TestForceTakesEachKind(t *testing.T) {
 			case <-time.After(soon):
 				t.Fatal("the next one does not get it")
 			}
-			if err := old.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-				t.Error(err)
-			}
+			redistest.Is(t, "Release", old.Release(t.Context()), holdfast.ErrLost)
 		})
 	}
 }
@@ -200,9 +193,7 @@ func TestForceTakesOnePermit(t *testing.T) {
 	id := s.IDs(mine)[0]
 	run(t, server, "release", "p", "--force", "--yes", "--permit", "zz").want(t, 0, "nobody holds")
 	run(t, server, "release", "p", "--force", "--yes", "--permit", id[:8]+"…").want(t, 0, "p: taken from permit "+id[:8])
-	if err := mine.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-		t.Error(err)
-	}
+	redistest.Is(t, "Release", mine.Release(t.Context()), holdfast.ErrLost)
 	redistest.Check(t, other.Release(t.Context()))
 	run(t, server, "release", "x", "--force", "--yes").want(t, 0, "nobody holds x")
 }
@@ -252,9 +243,7 @@ func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
 	run(t, server, "release", "lead", "--ask").want(t, 64, "--yes")
 	run(t, server, "release", "lead", "--ask", "--yes").want(t, 0, "lead: asked to resign: pod-1 (")
 	<-term.Done()
-	if !errors.Is(context.Cause(term), holdfast.ErrResigned) {
-		t.Error(context.Cause(term))
-	}
+	redistest.Is(t, "the cause", context.Cause(term), holdfast.ErrResigned)
 	term = within(t, second)
 	redistest.Eventually(t, soon, "pod-2 leads, and pod-1 waits", func() error {
 		d := run(t, server, "inspect", "lead")
@@ -266,9 +255,7 @@ func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
 	run(t, server, "release", "lead", "--force", "--yes").want(t, 0, "lead: taken from pod-2 (")
 	within(t, first)
 	<-term.Done()
-	if !errors.Is(context.Cause(term), holdfast.ErrLost) {
-		t.Error(context.Cause(term))
-	}
+	redistest.Is(t, "the cause", context.Cause(term), holdfast.ErrLost)
 	run(t, server, "release", "x", "--ask", "--yes").want(t, 1, "nobody leads x")
 }
 

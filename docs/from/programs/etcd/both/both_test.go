@@ -42,9 +42,7 @@ func TestBoth(t *testing.T) {
 	worked := 0
 	work := func(context.Context) error {
 		worked++
-		if err := old.TryLock(ctx); !errors.Is(err, concurrency.ErrLocked) {
-			t.Errorf("etcd beside it: %v", err)
-		}
+		redistest.Is(t, "etcd beside it", old.TryLock(ctx), concurrency.ErrLocked)
 		if l, err := other.Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
 			l.Release(ctx)
 			t.Errorf("Holdfast beside it: %v", err)
@@ -56,17 +54,13 @@ func TestBoth(t *testing.T) {
 	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 300*time.Millisecond) }
 	redistest.Must(t, old.Lock(ctx))
 	short, cancel := soon()
-	if err := both(short, session, client, work); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("beside a holder of the old lock: %v", err)
-	}
+	redistest.Is(t, "beside a holder of the old lock", both(short, session, client, work), context.DeadlineExceeded)
 	cancel()
 	redistest.Check(t, old.Unlock(ctx))
 
 	l := clienttest.Grab(t, other.Mutex("bolt"))
 	short, cancel = soon()
-	if err := both(short, session, client, work); !errors.Is(err, holdfast.ErrBusy) {
-		t.Errorf("beside a holder of the new lock: %v", err)
-	}
+	redistest.Is(t, "beside a holder of the new lock", both(short, session, client, work), holdfast.ErrBusy)
 	cancel()
 	clienttest.GiveBack(t, l)
 

@@ -38,15 +38,11 @@ func TestBoth(t *testing.T) {
 
 		old, err := locks.Obtain(ctx, "lock:bolt", time.Hour, nil)
 		redistest.Must(t, err)
-		if err := both(ctx, locks, client, work); !errors.Is(err, context.DeadlineExceeded) { // redislock's, after the ttl
-			t.Errorf("beside a holder of the old lock: %v", err)
-		}
+		redistest.Is(t, "beside a holder of the old lock", both(ctx, locks, client, work), context.DeadlineExceeded) // redislock's, after the ttl
 		old.Release(ctx)
 
 		release := s.HoldElsewhere("bolt")
-		if err := both(ctx, locks, client, work); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("beside a holder of the new lock: %v", err)
-		}
+		redistest.Is(t, "beside a holder of the new lock", both(ctx, locks, client, work), holdfast.ErrBusy)
 		release()
 
 		if err := both(ctx, locks, client, work); err != nil || worked != 2 {

@@ -46,9 +46,7 @@ func TestBoth(t *testing.T) {
 		old.Unlock()
 
 		release := s.HoldElsewhere("bolt")
-		if err := both(ctx, locks, client, work); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("beside a holder of the new lock: %v", err)
-		}
+		redistest.Is(t, "beside a holder of the new lock", both(ctx, locks, client, work), holdfast.ErrBusy)
 		release()
 
 		if err := both(ctx, locks, client, work); err != nil || worked != 2 {

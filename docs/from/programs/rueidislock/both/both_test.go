@@ -49,17 +49,13 @@ func TestBoth(t *testing.T) {
 	_, release, err := others.WithContext(ctx, "bolt")
 	redistest.Must(t, err)
 	short, cancel := soon()
-	if err := both(short, locks, client, work); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("beside a holder of the old lock: %v", err)
-	}
+	redistest.Is(t, "beside a holder of the old lock", both(short, locks, client, work), context.DeadlineExceeded)
 	cancel()
 	release()
 
 	l := clienttest.Grab(t, other.Mutex("bolt"))
 	short, cancel = soon()
-	if err := both(short, locks, client, work); !errors.Is(err, holdfast.ErrBusy) {
-		t.Errorf("beside a holder of the new lock: %v", err)
-	}
+	redistest.Is(t, "beside a holder of the new lock", both(short, locks, client, work), holdfast.ErrBusy)
 	cancel()
 	clienttest.GiveBack(t, l)
 

@@ -39,21 +39,15 @@ func TestBoth(t *testing.T) {
 		redistest.Check(t, both(ctx, rdb, client, work))
 		time.Sleep(atLeast - time.Second)
 		beside()
-		if err := both(ctx, rdb, client, work); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("within atLeast: %v", err)
-		}
+		redistest.Is(t, "within atLeast", both(ctx, rdb, client, work), holdfast.ErrBusy)
 		time.Sleep(2 * time.Second)
 
 		rdb.SetNX(ctx, key, "ADDED", time.Minute)
-		if err := both(ctx, rdb, client, work); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("beside a holder of the old lock: %v", err)
-		}
+		redistest.Is(t, "beside a holder of the old lock", both(ctx, rdb, client, work), holdfast.ErrBusy)
 		rdb.Del(ctx, key)
 
 		release := s.HoldElsewhere("report")
-		if err := both(ctx, rdb, client, work); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("beside a holder of the new lock: %v", err)
-		}
+		redistest.Is(t, "beside a holder of the new lock", both(ctx, rdb, client, work), holdfast.ErrBusy)
 		release()
 		time.Sleep(atLeast + time.Second)
 

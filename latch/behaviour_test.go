@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/line"
@@ -94,30 +92,6 @@ func (w *pair) none(done <-chan error) {
 		w.t.Errorf("it waits no more: %v", err)
 	default:
 	}
-}
-
-func TestCountsToZero(t *testing.T) {
-	play(t, func(w *pair) {
-		w.all(w.wait(w.far, 1), 1, nil) // the latch is not set: the wait ends at once
-		w.set(2)
-		if set, err := w.far.TrySetCount(w.ctx, 5); set || err != nil {
-			t.Errorf("set again: %v, %v", set, err)
-		}
-		done := w.wait(w.far, 300)
-		w.countDown(w.near, 1)
-		w.none(done)
-		if n, err := w.far.Count(w.ctx); n != 1 || err != nil {
-			t.Errorf("count %d, %v", n, err)
-		}
-		w.countDown(w.near, 0)
-		w.all(done, 300, nil)
-		w.countDown(w.near, 0) // there is no latch
-		if n, err := w.far.Count(w.ctx); n != 0 || err != nil {
-			t.Errorf("count %d, %v", n, err)
-		}
-		w.set(1) // another generation
-		w.countDown(w.far, 0)
-	})
 }
 
 // A bounded wait says that the wait itself ended.
@@ -252,64 +226,6 @@ func TestCountDownCountsOnce(t *testing.T) {
 	})
 }
 
-// Holdfast sees what Redisson's scripts do, and Redisson's scripts see what Holdfast does.
-func TestBesideRedisson(t *testing.T) {
-	const (
-		javaSet       = `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[2]); redis.call(ARGV[3], KEYS[2], ARGV[1]); return 1 else return 0 end`
-		javaCountDown = `local v = redis.call('decr', KEYS[1]); if v <= 0 then redis.call('del', KEYS[1]) end; if v == 0 then redis.call(ARGV[2], KEYS[2], ARGV[1]) end`
-		javaDelete    = `if redis.call('del', KEYS[1]) == 1 then redis.call(ARGV[2], KEYS[2], ARGV[1]); return 1 else return 0 end`
-		channel       = "redisson_countdownlatch__channel__{l}"
-	)
-	set := func(w *pair) { w.set(2) }
-	down := func(w *pair) {
-		redistest.Check(w.t, redistest.Err(w.near.CountDown(w.ctx)))
-	}
-	remove := func(w *pair) {
-		if was, err := w.near.Delete(w.ctx); !was || err != nil {
-			w.t.Errorf("%v, %v", was, err)
-		}
-	}
-	java := func(script string, args ...any) func(w *pair) {
-		return func(w *pair) {
-			if err := w.mini.Client().Eval(w.ctx, script, []string{"l", channel}, args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
-				w.t.Error(err)
-			}
-		}
-	}
-	sets, counts, deletes := java(javaSet, "1", 2, "PUBLISH"), java(javaCountDown, "0", "PUBLISH"), java(javaDelete, "1", "PUBLISH")
-	for name, tc := range map[string]struct {
-		set  func(*pair)
-		then []func(*pair)
-		want error
-		told []string
-	}{
-		"Redisson sets, and counts to zero": {sets, []func(*pair){down, counts}, nil, []string{"1", "0"}},
-		"Redisson counts":                   {set, []func(*pair){counts, counts}, nil, []string{"1", "0"}},
-		"Redisson sets":                     {sets, []func(*pair){remove}, errs.Deleted, []string{"1", "1"}},
-		"Redisson deletes":                  {set, []func(*pair){deletes}, nil, []string{"1", "1"}}, // nil, because Redisson's count says that there is no latch
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, func(w *pair) {
-				messages := w.mini.Client().Subscribe(w.ctx, channel)
-				defer messages.Close()
-				redistest.Must(t, redistest.Err(messages.Receive(w.ctx)))
-				tc.set(w)
-				waiting := w.wait(w.far, 1)
-				for _, step := range tc.then {
-					w.none(waiting)
-					step(w)
-				}
-				w.all(waiting, 1, tc.want)
-				for _, payload := range tc.told {
-					if m, err := messages.ReceiveMessage(w.ctx); err != nil || m.Payload != payload {
-						t.Errorf("told %v, %v, want %q", m, err, payload)
-					}
-				}
-			})
-		})
-	}
-}
-
 func TestClosedClient(t *testing.T) {
 	play(t, func(w *pair) {
 		w.set(1)
@@ -349,37 +265,4 @@ func TestLostDataOpensNothing(t *testing.T) {
 		w.all(done, 50, errs.Unknown)
 		w.all(w.wait(w.far, 1), 1, nil) // a new waiter finds no latch
 	})
-}
-
-// A CountDown has counted, and a later sending of it is refused. For all that its caller knows, the
-// CountDown may have counted.
-func TestARefusedCountDownMayHaveCounted(t *testing.T) {
-	play(t, func(w *pair) {
-		w.set(4)
-		w.countDown(w.near, 3) // this loads its script
-		redistest.Must(t, redistest.Err(w.far.Count(w.ctx)))
-		w.net.OnCommand(refuseAfter(1))
-		_, err := w.far.CountDown(w.ctx)
-		w.net.OnCommand(nil)
-		for _, want := range []error{errs.Unknown, errs.Denied} {
-			if !errors.Is(err, want) {
-				t.Errorf("error %v, want one that matches %q", err, want)
-			}
-		}
-		w.countDown(w.near, 1) // the refused one has counted
-		w.countDown(w.near, 0)
-	})
-}
-
-// refuseAfter loses the replies of the first n scripts, and refuses the scripts that follow.
-func refuseAfter(n int) func(redistest.Command) redistest.Fault {
-	return func(c redistest.Command) redistest.Fault {
-		if c.Name != "EVALSHA" && c.Name != "EVAL" {
-			return redistest.Pass
-		}
-		if n--; n >= 0 {
-			return redistest.CloseAfterExec
-		}
-		return redistest.ReplyError("NOPERM this user has no permissions")
-	}
 }

@@ -267,44 +267,6 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// The permits of a holder that is cut off come back, and the holder learns of its loss before that.
-func TestPermitsAreLeased(t *testing.T) {
-	play(t, func(w *pair) {
-		ctx := w.t.Context()
-		p, near := NewPermits(w.e, "p", "p", hold.Defaults()), NewPermits(w.near, "p", "p", hold.Defaults())
-		_, err := p.Acquire(ctx, 1)
-		w.is(err, errs.NoPermits) // the permits are not set yet: there are none
-		w.ok(near.SetPermits(ctx, 3))
-		_, err = p.Acquire(ctx, 4)
-		w.is(err, errs.NoPermits)
-
-		l, err := p.Acquire(ctx, 2)
-		w.ok(err)
-		if l.Token() != 0 || len(p.IDs(l)) != 2 {
-			t.Errorf("token %d, ids %q", l.Token(), p.IDs(l))
-		}
-		time.Sleep(100 * time.Second)
-		w.ok(l.Err())
-		if left, err := near.Remaining(ctx, p.IDs(l)[0]); left < 20*time.Second || err != nil {
-			t.Errorf("%v left, %v", left, err)
-		}
-		_, err = near.TryAcquire(ctx, 2)
-		w.is(err, errs.Busy)
-
-		w.net.Refuse(true)
-		w.net.Cut()
-		other, err := near.Acquire(ctx, 2) // this waiter wakes at the nearest expiry
-		w.ok(err)
-		w.is(l.Err(), errs.Lost)
-		w.net.Refuse(false)
-		w.is(l.Release(ctx), errs.Lost)
-		w.free(near, 1)
-		w.ok(other.Release(ctx))
-		w.is(other.Release(ctx), errs.Released)
-		w.free(near, 3)
-	})
-}
-
 // An error of a PermitSemaphore names the method that was called.
 func TestPermitsSayWhatWasTried(t *testing.T) {
 	play(t, func(w *pair) {
@@ -324,25 +286,6 @@ func TestPermitsSayWhatWasTried(t *testing.T) {
 			}
 		}
 		w.ok(l.Release(w.t.Context()))
-	})
-}
-
-func TestFixedPermitsRunOut(t *testing.T) {
-	play(t, func(w *pair) {
-		ctx := w.t.Context()
-		p := NewPermits(w.e, "p", "p", hold.NewSettings([]lease.Option{lease.Fixed(2 * time.Second)}))
-		w.ok(p.SetPermits(ctx, 1))
-		l, err := p.Acquire(ctx, 1)
-		w.ok(err)
-		began := time.Now()
-		_, err = p.Acquire(l.Context(ctx), 1)  // a lease of permits is never re-entered
-		w.is(err, context.Canceled, errs.Busy) // the lease ran out
-		next, err := p.Acquire(ctx, 1)
-		w.ok(err)
-		if took := time.Since(began); took < 2*time.Second || took > 2010*time.Millisecond {
-			t.Errorf("granted after %v", took)
-		}
-		w.ok(next.Release(ctx))
 	})
 }
 
@@ -491,57 +434,6 @@ func TestReleasesOfAWrongTypeAreNotInDoubt(t *testing.T) {
 	})
 }
 
-// The server's password changes, as in a rotation, while connections are made anew. Later, permits
-// that were taken without an answer are given back, and releases without an answer take effect.
-func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
-	refused := redistest.ReplyError("WRONGPASS invalid username-password pair or user is disabled.")
-	refuse := func(w *pair) {
-		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
-			if c.Name == "EVALSHA" {
-				return redistest.CloseAfterExec // on a connection that exists already
-			}
-			return refused
-		})
-	}
-	accept := func(w *pair) {
-		w.net.OnCommand(nil)
-		time.Sleep(5 * time.Second)
-	}
-	t.Run("an Acquire that is refused after it ran", func(t *testing.T) {
-		play(t, func(w *pair) {
-			s := w.set(3)
-			refuse(w)
-			w.is(s.Acquire(w.t.Context(), 2), errs.Denied)
-			time.Sleep(time.Minute)
-			accept(w)
-			w.free(s, 3)
-		})
-	})
-	t.Run("a Release, for two seconds", func(t *testing.T) {
-		play(t, func(w *pair) {
-			s := w.set(3)
-			w.ok(s.Acquire(w.t.Context(), 2))
-			refuse(w)
-			w.net.Cut()
-			time.AfterFunc(2*time.Second, func() { w.net.OnCommand(nil) })
-			w.ok(s.Release(w.t.Context(), 2))
-			w.free(s, 3)
-		})
-	})
-	t.Run("a Release, for a minute", func(t *testing.T) {
-		play(t, func(w *pair) {
-			s := w.set(3)
-			w.ok(s.Acquire(w.t.Context(), 2))
-			refuse(w)
-			w.net.Cut()
-			w.takes(5*time.Second, func() { w.is(s.Release(w.t.Context(), 2), errs.Unknown, errs.Denied) })
-			time.Sleep(time.Minute)
-			accept(w)
-			w.free(s, 3)
-		})
-	})
-}
-
 // A call in doubt counts once, even if the server's clock is set forward by hours before the call
 // is sent again.
 func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
@@ -640,17 +532,6 @@ func TestInAllIsNotKnown(t *testing.T) {
 			})
 		})
 	}
-}
-
-// If callers give back more permits than were taken, the additional permits count from then on.
-func TestMoreGivenBackThanTaken(t *testing.T) {
-	play(t, func(w *pair) {
-		s, ctx := w.set(3), w.t.Context()
-		w.ok(s.Release(ctx, 2))
-		w.ok(s.Acquire(ctx, 5))
-		w.ok(s.Release(ctx, 5))
-		w.is(s.TryAcquire(ctx, 6), errs.NoPermits)
-	})
 }
 
 // A semaphore that was never set says so, and callers can wait for it all the same.

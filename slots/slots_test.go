@@ -203,21 +203,6 @@ func TestATryDoesNotOvertake(t *testing.T) {
 	})
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		held := get(t, p.Slots(name, 1), 0)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		if _, err := q.Slots(name, 1).Acquire(ctx); !errors.Is(err, holdfast.ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-		time.Sleep(soon)
-		release(t, held)
-		release(t, get(t, w.Process().Slots(name, 1), 0)) // no mark is left for which it would wait
-	})
-}
-
 func TestThePreferredNumber(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
@@ -298,23 +283,6 @@ func TestALostReplyCostsNoNumber(t *testing.T) {
 		p.On(world.SlotsReleaseRun, 1, redistest.CloseAfterExec)
 		release(t, a)
 		release(t, b)
-	})
-}
-
-// A call that is given up while its request is on its way leaves nothing.
-func TestACallThatIsGivenUpLeavesNothing(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		s := p.Slots(name, 1, slots.Quarantine(time.Hour))
-		release(t, get(t, s, 0)) // warm
-		p.On(world.SlotsAcquireRun, 1, redistest.Silence)
-		ctx, cancel := context.WithTimeout(t.Context(), soon)
-		defer cancel()
-		if slot, err := s.Acquire(ctx); err == nil {
-			t.Errorf("number %d", slot.Number())
-		}
-		time.Sleep(3 * time.Second)
-		release(t, get(t, q.Slots(name, 1), 0))
 	})
 }
 

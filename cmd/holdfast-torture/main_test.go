@@ -3,14 +3,11 @@
 package main
 
 import (
-	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -40,14 +37,6 @@ func TestTheCommandLine(t *testing.T) {
 		if c, err := parse(args); err == nil {
 			t.Errorf("%v is taken for %+v", args, c)
 		}
-	}
-}
-
-func TestASeedIsDrawn(t *testing.T) {
-	a, _ := parse(nil)
-	b, _ := parse(nil)
-	if a.Seed == 0 || a.Seed == b.Seed {
-		t.Errorf("seeds %d and %d", a.Seed, b.Seed)
 	}
 }
 
@@ -105,20 +94,6 @@ func TestEveryClassCanBeInjected(t *testing.T) {
 		n.fault(class, r) // panics if it does not know the class
 	}
 	n.timers.Wait()
-}
-
-func TestAResolverFailsForATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &resolver{}
-		redistest.Check(t, r.lookup("a"))
-		r.fail(time.Second)
-		var failed *net.DNSError
-		if err := r.lookup("a"); !errors.As(err, &failed) {
-			t.Errorf("err = %v", err)
-		}
-		time.Sleep(time.Second)
-		redistest.Check(t, r.lookup("a"))
-	})
 }
 
 func TestReportsAreAddedUp(t *testing.T) {

@@ -49,10 +49,6 @@ type ruleTests struct {
 		InputSeries []struct {
 			Series string `yaml:"series"`
 		} `yaml:"input_series"`
-		AlertRuleTest []struct {
-			Alertname string `yaml:"alertname"`
-			ExpAlerts []any  `yaml:"exp_alerts"`
-		} `yaml:"alert_rule_test"`
 	} `yaml:"tests"`
 }
 
@@ -142,22 +138,6 @@ func TestEachAlertHasAPageOfItsOwn(t *testing.T) {
 	all, err := filepath.Glob("../runbook/*.md")
 	if err != nil || len(all) != len(named)+1 {
 		t.Errorf("%d pages beside the list, and %d alerts, %v", len(all)-1, len(named), err)
-	}
-}
-
-func TestEachAlertHasATestInWhichItFires(t *testing.T) {
-	var file ruleTests
-	readYAML(t, testsFile, &file)
-	fires := make(map[string]bool)
-	for _, test := range file.Tests {
-		for _, at := range test.AlertRuleTest {
-			fires[at.Alertname] = fires[at.Alertname] || len(at.ExpAlerts) > 0
-		}
-	}
-	for _, alert := range readAlerts(t) {
-		if !fires[alert.Alert] {
-			t.Errorf("%s fires in no test", alert.Alert)
-		}
 	}
 }
 

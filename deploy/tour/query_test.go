@@ -152,35 +152,6 @@ func summedBy(query string) []string {
 	return labels
 }
 
-// A check that never fails proves nothing.
-func TestTheCheckFindsWhatIsMisspelled(t *testing.T) {
-	e := exported{
-		"holdfast_lock_lost_total": {"job": nil, "holdfast_kind": {"mutex": true, "rwlock.read": true}, "holdfast_reason": {"server": true}},
-		"holdfast_renewal_bucket":  {"job": nil, "le": nil},
-	}
-	for query, want := range map[string][]string{
-		`sum by (job, holdfast_kind) (increase(holdfast_lock_lost_total{holdfast_reason!="server"}[5m])) > 0`:                   nil,
-		`holdfast_lock_lost_total{holdfast_kind=~"mutex|rwlock[.]read", job=~"$job"}`:                                           nil,
-		`histogram_quantile(0.9, sum by (job, le) (rate(holdfast_renewal_bucket[$__rate_interval])))`:                           nil,
-		`holdfast_lock_lost_total{holdfast_reason=""} or vector(0)`:                                                             nil,
-		`increase(holdfast_lock_losts_total[5m])`:                                                                               {`"holdfast_lock_losts_total" is not exported`},
-		`holdfast_lock_lost_total{kind="mutex"}`:                                                                                {`holdfast_lock_lost_total has no label "kind"`},
-		`holdfast_lock_lost_total{holdfast_kind="mutx"}`:                                                                        {`holdfast_lock_lost_total has no holdfast_kind that is "mutx"`},
-		`holdfast_lock_lost_total{holdfast_kind=~"mutex|rwlock[.]reed"}`:                                                        {`holdfast_lock_lost_total has no holdfast_kind that is "rwlock[.]reed"`},
-		`sum by (holdfast_knd) (holdfast_lock_lost_total)`:                                                                      {`holdfast_lock_lost_total has no label "holdfast_knd" to sum by`},
-		`histogram_quantile(0.9, sum by (le, holdfast_kind) (rate(holdfast_renewal_bucket[5m])))`:                               {`holdfast_renewal_bucket has no label "holdfast_kind" to sum by`},
-		`holdfast_lock_lost_total{holdfast_reason="server"} unless holdfast_lock_lost_total{holdfast_reason="sever"} offset 5m`: {`holdfast_lock_lost_total has no holdfast_reason that is "sever"`},
-	} {
-		got := e.check(query)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s\n got %q\nwant %q", query, got, want)
-		}
-	}
-	if got := e.check("sum(rate(holdfast_lock_lost_total[5m])"); len(got) != 1 {
-		t.Errorf("a query without its end: %q", got)
-	}
-}
-
 // Every name in the queries of the alerts and the dashboard is misspelled once: the check finds each.
 func TestTheCheckFindsEachNameOnceItIsMisspelled(t *testing.T) {
 	e := toured(t)

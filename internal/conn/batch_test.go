@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -250,23 +249,6 @@ func TestRenewalsGoByTheirHashesWhereEvalIsRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestLoneCallerSendsOneCommand(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.load(t, count)
-		sent := record(b.proxy)
-		for range 6 {
-			mustRun(t, b.Manager, newCount("k"))
-			time.Sleep(10 * time.Minute) // go-redis's ConnMaxIdleTime is 30
-		}
-		if got, want := sent.String(), "HELLO TIME"+strings.Repeat(" EVALSHA", 6); got != want {
-			t.Errorf("6 calls sent %q, want %q", got, want)
-		}
-		if b.proxy.Conns() != 1 {
-			t.Errorf("%d connections for one caller", b.proxy.Conns())
-		}
-	})
 }
 
 // Callers that call at the same time share round trips. The connection takes a millisecond, so

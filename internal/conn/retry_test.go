@@ -246,52 +246,6 @@ func TestPermanentErrorsAreToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestPermanentErrorsOfARealServer(t *testing.T) {
-	server := redistest.Server(t, "--requirepass", "secret")
-	as := func(user, password string) func(*redis.Options) {
-		return func(o *redis.Options) { o.Username, o.Password = user, password }
-	}
-	admin := server.Client(t, as("", "secret"))
-	do := func(args ...any) {
-		t.Helper()
-		redistest.Must(t, admin.Do(t.Context(), args...).Err())
-	}
-	do("ACL", "SETUSER", "noscripts", "on", ">p", "~*", "&*", "+@all", "-eval", "-evalsha")
-	do("ACL", "SETUSER", "nokeys", "on", ">p", "~other*", "&*", "+@all")
-	do("ACL", "SETUSER", "noincr", "on", ">p", "~*", "&*", "+@all", "-incr")
-	do("LPUSH", "wrong", "x")
-
-	for _, tc := range []struct {
-		name string
-		opt  func(*redis.Options)
-		key  string
-		want error
-	}{
-		{"no password", as("", ""), "k", errs.Denied},
-		{"wrong password", as("", "other"), "k", errs.Denied},
-		{"unknown user", as("nobody", "p"), "k", errs.Denied},
-		{"no right to scripts", as("noscripts", "p"), "k", errs.Denied},
-		{"no right to the key", as("nokeys", "p"), "k", errs.Denied},
-		{"no right to a command of the script", as("noincr", "p"), "k", errs.Denied},
-		{"wrong type", as("", "secret"), "wrong", errs.WrongType},
-		{"out of memory", func(o *redis.Options) { do("CONFIG", "SET", "maxmemory", "1"); as("", "secret")(o) }, "k", errs.OutOfMemory},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			m := newManager(t, server.Client(t, tc.opt))
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			c := newCount(tc.key)
-			mustMatch(t, m.Run(ctx, c), tc.want)
-			if _, unheard := c.Outstanding(); unheard {
-				t.Error("what was refused is outstanding")
-			}
-			node, err := m.Node(ctx, tc.key)
-			redistest.Must(t, err)
-			mustMatch(t, runBatch(ctx, t, m, node, []*conn.Call{newCount(tc.key)})[0], tc.want)
-		})
-	}
-}
-
 // A call that is retried for a long time is logged once, and many are logged once a minute.
 func TestLongSilenceIsLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {

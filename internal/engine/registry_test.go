@@ -131,25 +131,6 @@ func TestRegistryUnderLoad(t *testing.T) {
 	})
 }
 
-// No two owners share an id.
-func TestOwnersAreUnique(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		var seen sync.Map
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range 100 {
-					client, id := e.NewOwner()
-					if _, again := seen.LoadOrStore(id, true); again || client != e.Client() {
-						t.Errorf("%s:%d again", client, id)
-					}
-				}
-			})
-		}
-		wg.Wait()
-	})
-}
-
 func TestNewRefusesWhatConnRefuses(t *testing.T) {
 	e, err := New(nil, nil, discard)
 	if e != nil {

@@ -14,19 +14,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func TestFreeThingIsGrantedWithoutWaiting(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x := new(thing)
-		out, err := l.Wait(t.Context(), waiting(x, time.Minute))
-		if out.Waited || err != nil || x.tried() != 1 {
-			t.Errorf("waited %v, %v, %d tries, want one try and no wait", out.Waited, err, x.tried())
-		}
-		if channels := s.PubSubChannels(""); len(channels) != 0 {
-			t.Errorf("subscribed %q for nothing", channels)
-		}
-	})
-}
-
 // Waiters are served in their order, each at the release. A waiter that leaves, wherever it stands, does not
 // change the order of the others.
 func TestAHeadThatLeavesHandsOn(t *testing.T) {

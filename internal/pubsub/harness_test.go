@@ -5,7 +5,6 @@ package pubsub
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -218,18 +217,6 @@ func joined(t *testing.T, s *Service, channel string) *Subscription {
 	sub := s.Subscribe(channel)
 	mustSignal(t, sub, "on confirmation")
 	return sub
-}
-
-// allJoined is joined for n channels, which have a common beginning.
-func allJoined(t *testing.T, s *Service, beginning string, n int) (subs []*Subscription) {
-	t.Helper()
-	for i := range n {
-		subs = append(subs, s.Subscribe(fmt.Sprint(beginning, i)))
-	}
-	for _, sub := range subs {
-		mustSignal(t, sub, "on confirmation")
-	}
-	return subs
 }
 
 // signalled reports whether sub has a wake-up once all goroutines are idle, and takes that wake-up.

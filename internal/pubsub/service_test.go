@@ -18,17 +18,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func TestNewDoesNothing(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
-		time.Sleep(time.Hour)
-		if homes, dials := src.asked.Load(), r.dials.Load(); homes != 0 || dials != 0 {
-			t.Fatalf("asked for %d homes, dialled %d times before the first Subscribe", homes, dials)
-		}
-		s.Close()
-		s.Close()
-	})
-}
-
 // A subscription is signalled when it is live, and by messages; signals coalesce.
 func TestSignalOnceLive(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {

@@ -114,23 +114,3 @@ func TestMovedReply(t *testing.T) {
 		}
 	})
 }
-
-// If a whole master goes, its channels are subscribed again wherever they are now.
-func TestFailover(t *testing.T) {
-	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
-		subs := allJoined(t, s, "a", 100)
-		src.home.set(func(context.Context, string) (string, error) { return "b", nil })
-		a.last.get().Close()
-		allSignalled(t, subs, s.cfg.MinBackoff)
-		if got := len(b.PubSubChannels("")); got != 100 {
-			t.Errorf("%d channels on the new master, want 100", got)
-		}
-		assertOneSlotEach(t, b.got("SSUBSCRIBE"))
-		for _, sub := range subs {
-			sub.Close()
-		}
-		time.Sleep(s.cfg.Linger)
-		mustNotSignal(t, subs[0], "though closed")
-		assertEmpty(t, s)
-	})
-}

@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"bufio"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -10,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // visitor is a bare connection to a proxy.
@@ -93,18 +90,6 @@ func TestDoorsMeetNewConnectionsOnly(t *testing.T) {
 			visit(t, p).wantPong()
 		})
 	}
-}
-
-func TestFaultsMeetOneCommandOverTLSOnIPv6(t *testing.T) {
-	needsIPv6(t)
-	a, s := NewAuthority(t), Server(t)
-	p := Proxy(t, s.Addr(), OnIPv6(), OverTLS(&tls.Config{Certificates: []tls.Certificate{a.Issue("proxy")}}))
-	c := p.Client(t, once, single, func(o *redis.Options) { o.TLSConfig = &tls.Config{RootCAs: a.Trust} })
-	p.OnCommand(Nth("INCR", 2, CloseAfterExec))
-	if first, second := c.Incr(testContext(t), "n").Err(), c.Incr(testContext(t), "n").Err(); first != nil || second == nil {
-		t.Errorf("%v, and a reply came that was to be lost: %v", first, second)
-	}
-	wantValue(t, c, "n", "2")
 }
 
 // Commands that are under way together are delayed together, not one after the other.

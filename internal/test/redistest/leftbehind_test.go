@@ -38,18 +38,3 @@ func TestLeftBehindSeesWhatIsLeft(t *testing.T) {
 		})
 	}
 }
-
-func TestSnapshotOfARealServer(t *testing.T) {
-	s := Server(t)
-	c := s.Client(t)
-	c.HSet(testContext(t), "h", "f", "1")
-	c.Expire(testContext(t), "h", time.Hour)
-	before := Snapshot(t, c)
-	if !strings.Contains(before, `"h" hash pexpiretime=`) || Snapshot(t, c) != before {
-		t.Errorf("snapshot %q then %q", before, Snapshot(t, c))
-	}
-	c.HIncrBy(testContext(t), "h", "f", 1)
-	if Snapshot(t, c) == before {
-		t.Error("a change was not seen")
-	}
-}

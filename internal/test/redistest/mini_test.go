@@ -33,22 +33,6 @@ func TestMiniSnapshotShowsEveryType(t *testing.T) {
 	}
 }
 
-// A pipeline larger than every buffer passes; over net.Pipe it would deadlock.
-func TestMiniTakesLargePipelines(t *testing.T) {
-	Bubble(t, func(t *testing.T) {
-		c := Mini(t).Client(once)
-		value := strings.Repeat("x", 10_000)
-		_, err := c.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
-			for range 100 {
-				pipe.Set(t.Context(), "k", value, 0)
-				pipe.Get(t.Context(), "k")
-			}
-			return nil
-		})
-		Check(t, err)
-	})
-}
-
 const threeWrites = `
 redis.call('SET', KEYS[1], '1')
 redis.pcall('SET', KEYS[2], '2')

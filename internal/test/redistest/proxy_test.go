@@ -21,8 +21,6 @@ func proxied(t *testing.T, opts ...func(*redis.Options)) (p *FaultProxy, through
 	return p, p.Client(t, append([]func(*redis.Options){once}, opts...)...), m.Client()
 }
 
-func single(o *redis.Options) { o.PoolSize = 1 }
-
 func wantValue(t *testing.T, c *redis.Client, key, want string) {
 	t.Helper()
 	got, err := c.Get(testContext(t), key).Result()

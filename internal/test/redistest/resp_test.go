@@ -30,18 +30,6 @@ func TestReadFrameFindsTheEnd(t *testing.T) {
 	}
 }
 
-func TestReadFrameKeepsWords(t *testing.T) {
-	r := bufio.NewReader(strings.NewReader("|1\r\n+a\r\n+b\r\n>3\r\n$7\r\nmessage\r\n+ch\r\n+body\r\nPING now\r\n"))
-	push, err := readFrame(r, 2)
-	if err != nil || push.kind != '>' || strings.Join(push.words, " ") != "message ch" {
-		t.Errorf("push = %c %q, %v", push.kind, push.words, err)
-	}
-	inline, err := readFrame(r, -1)
-	if err != nil || strings.Join(inline.words, " ") != "PING now" {
-		t.Errorf("inline = %q, %v", inline.words, err)
-	}
-}
-
 func TestReadFrameRefusesOtherBytes(t *testing.T) {
 	for _, raw := range []string{"*x\r\n", "$y\r\n", "*1\r\nz\r\n"} {
 		if _, err := readFrame(bufio.NewReader(strings.NewReader(raw)), -1); !errors.Is(err, errProtocol) {

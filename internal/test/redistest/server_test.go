@@ -2,19 +2,10 @@ package redistest
 
 import (
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 )
-
-func TestServerReportsABadOption(t *testing.T) {
-	p := &Proc{t: t, bin: Needs(t), dir: t.TempDir(), port: freePort(t, false), args: []string{"--no-such-option", "1"}}
-	err := p.launch()
-	if err == nil || !strings.Contains(err.Error(), "no-such-option") {
-		t.Fatalf("err = %v, want the log's line about the option", err)
-	}
-}
 
 func TestServerRefusesAStrangersPort(t *testing.T) {
 	s := Server(t)

@@ -58,6 +58,14 @@ func ask(s *Server, method, path, body string, change ...func(*http.Request)) *h
 	return w
 }
 
+// answers fails the test unless a request is answered with that code.
+func answers(t *testing.T, code int, s *Server, method, path, body string, change ...func(*http.Request)) {
+	t.Helper()
+	if w := ask(s, method, path, body, change...); w.Code != code {
+		t.Errorf("%s %s: %d, want %d", method, path, w.Code, code)
+	}
+}
+
 func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
@@ -129,19 +137,13 @@ func TestWithATokenNothingIsSeenWithoutIt(t *testing.T) {
 		"/": 303, "/lock/orders%3A42": 303, "/counts": 303, "/session": 401, "/events/list": 401, "/events/lock?name=a": 401,
 		"/login": 200, "/page/console.css": 200,
 	} {
-		if w := ask(s, "GET", path, ""); w.Code != want {
-			t.Errorf("GET %s: %d, want %d", path, w.Code, want)
-		}
+		answers(t, want, s, "GET", path, "")
 	}
 	for _, path := range []string{"/check", "/release"} {
-		if w := ask(s, "POST", path, "{}", header("X-Holdfast-CSRF", s.csrf)); w.Code != 401 {
-			t.Errorf("POST %s: %d", path, w.Code)
-		}
+		answers(t, 401, s, "POST", path, "{}", header("X-Holdfast-CSRF", s.csrf))
 	}
 	wrong := header("Cookie", s.cookie+"=wrong")
-	if w := ask(s, "GET", "/session", "", wrong); w.Code != 401 {
-		t.Errorf("with a wrong cookie: %d", w.Code)
-	}
+	answers(t, 401, s, "GET", "/session", "", wrong)
 	if w := ask(s, "GET", "/lock/orders%3A42", ""); w.Header().Get("Location") != "/login?next=%2Flock%2Forders%253A42" {
 		t.Errorf("it leads to %q", w.Header().Get("Location"))
 	}
@@ -173,9 +175,7 @@ func TestTheTokenGivesACookie(t *testing.T) {
 			if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || strings.Contains(c.Value, token) {
 				t.Errorf("the cookie is %v", c)
 			}
-			if w := ask(s, "GET", "/session", "", func(r *http.Request) { r.AddCookie(c) }); w.Code != 200 {
-				t.Errorf("with the cookie: %d", w.Code)
-			}
+			answers(t, 200, s, "GET", "/session", "", func(r *http.Request) { r.AddCookie(c) })
 		})
 	}
 }
@@ -200,9 +200,7 @@ func TestTokensCannotBeTriedFastFromOneAddress(t *testing.T) {
 	}
 	right := "/?token=" + url.QueryEscape(token)
 	for n := range wrongAMinute { // a host has a whole network of IPv6
-		if w := ask(s, "GET", "/?token=wrong", "", from(fmt.Sprintf("[2001:db8::%x]:1", n+1))); w.Code != 303 {
-			t.Fatalf("a wrong token: %d", w.Code)
-		}
+		answers(t, 303, s, "GET", "/?token=wrong", "", from(fmt.Sprintf("[2001:db8::%x]:1", n+1)))
 	}
 	for address, want := range map[string]int{
 		"[2001:db8::ff]:2": 429, "[2001:db8:0:1::1]:1": 303, "192.0.2.9:1": 303, "[::ffff:192.0.2.9]:1": 303,
@@ -212,9 +210,7 @@ func TestTokensCannotBeTriedFastFromOneAddress(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Minute + time.Second)
-	if w := ask(s, "GET", right, "", from("[2001:db8::1]:1")); w.Code != 303 {
-		t.Errorf("a minute later: %d", w.Code)
-	}
+	answers(t, 303, s, "GET", right, "", from("[2001:db8::1]:1"))
 }
 
 func TestOtherSitesChangeNothing(t *testing.T) {
@@ -248,9 +244,7 @@ func TestOtherSitesMayLinkAndNothingElse(t *testing.T) {
 	for path, want := range map[string]int{
 		"/": 200, "/lock/a": 200, "/login": 200, "/session": 403, "/events/list": 403, "/page/app.js": 403,
 	} {
-		if w := ask(s, "GET", path, "", header("Sec-Fetch-Site", "cross-site")); w.Code != want {
-			t.Errorf("%s: %d, want %d", path, w.Code, want)
-		}
+		answers(t, want, s, "GET", path, "", header("Sec-Fetch-Site", "cross-site"))
 	}
 }
 
@@ -321,9 +315,7 @@ func TestFilesAreAskedForAgainAndNotSentAgain(t *testing.T) {
 func TestPagesOfOddNames(t *testing.T) {
 	s := serve(t, nil)
 	for _, name := range []string{"orders:42", "a/b", "a//b/../c", "?#%&+", "\xff\x00", " ", "ü"} {
-		if w := ask(s, "GET", "/lock/"+escaped(name), ""); w.Code != 200 {
-			t.Errorf("%q: %d %s", name, w.Code, w.Header().Get("Location"))
-		}
+		answers(t, 200, s, "GET", "/lock/"+escaped(name), "")
 		if back, err := url.PathUnescape(escaped(name)); err != nil || back != name {
 			t.Errorf("%q comes back as %q, %v", name, back, err)
 		}

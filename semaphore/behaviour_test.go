@@ -596,3 +596,14 @@ func TestAnUndoneTakeGivesNothingToAnother(t *testing.T) {
 		w.ok(near.Acquire(w.t.Context(), 3))
 	})
 }
+
+// If callers give back more permits than were taken, the additional permits count from then on.
+func TestMoreGivenBackThanTaken(t *testing.T) {
+	play(t, func(w *pair) {
+		s, ctx := w.set(3), w.t.Context()
+		w.ok(s.Release(ctx, 2))
+		w.ok(s.Acquire(ctx, 5))
+		w.ok(s.Release(ctx, 5))
+		w.is(s.TryAcquire(ctx, 6), errs.NoPermits)
+	})
+}

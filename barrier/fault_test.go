@@ -86,8 +86,7 @@ func TestAwait_LateArrival(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
 		p.On(world.BarrierEnterRun, 1, redistest.Delay(800*time.Millisecond))
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
+		ctx := redistest.Within(t, 100*time.Millisecond)
 		told(t, await(ctx, w, p.Barrier(name, 2)), time.Second, context.DeadlineExceeded, holdfast.ErrUnknown)
 		first := come(w, 2, q)
 		w.At(3 * time.Second)

@@ -3,7 +3,6 @@
 package limiter_test
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -134,8 +133,7 @@ func TestAcquire_AtTheSameTimeAndInATime(t *testing.T) {
 
 func acquired(w *world.World, l *limiter.Limiter) (*holdfast.Lease, time.Duration, error) {
 	begin := w.Now()
-	ctx, cancel := context.WithTimeout(w.T.Context(), 10*time.Minute)
-	defer cancel()
+	ctx := redistest.Within(w.T, 10*time.Minute)
 	held, err := l.Acquire(ctx)
 	return held, w.Now() - begin, err
 }
@@ -147,8 +145,7 @@ func TestShare_TheOthersFindRedisUnreachableToo(t *testing.T) {
 		shut := hundred(p, limiter.Share(16))
 		open := p.Limiter("other", limiter.Rate(100, time.Hour), limiter.Share(16), limiter.OnUnavailable(limiter.Allow))
 		p.Unplug(true)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := redistest.Within(t, time.Second)
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {

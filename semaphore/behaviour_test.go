@@ -115,8 +115,7 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 			play(t, func(w *pair) {
 				s := w.set(3)
 				w.on(1, fault)
-				ctx, cancel := context.WithTimeout(w.t.Context(), 100*time.Millisecond)
-				defer cancel()
+				ctx := redistest.Within(w.t, 100*time.Millisecond)
 				w.takes(100*time.Millisecond, func() { w.is(s.Acquire(ctx, 2), context.DeadlineExceeded) })
 				time.Sleep(10 * time.Second)
 				w.free(s, 3)
@@ -132,8 +131,7 @@ func TestLateSendingAfterARefusal(t *testing.T) {
 		s := w.set(1)
 		w.ok(s.Acquire(w.t.Context(), 1))
 		w.on(1, redistest.Delay(900*time.Millisecond)) // longer than the next deadline
-		ctx, cancel := context.WithTimeout(w.t.Context(), 50*time.Millisecond)
-		defer cancel()
+		ctx := redistest.Within(w.t, 50*time.Millisecond)
 		w.is(s.TryAcquire(ctx, 1), context.DeadlineExceeded)
 		time.Sleep(100 * time.Millisecond)
 		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 1))
@@ -276,8 +274,7 @@ func TestPermitsSayWhatWasTried(t *testing.T) {
 		w.ok(err)
 		_, err = p.TryAcquire(w.t.Context(), 1)
 		w.is(err, errs.Busy)
-		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
-		defer cancel()
+		ctx := redistest.Within(w.t, time.Second)
 		_, late := p.Acquire(ctx, 1)
 		w.is(late, errs.Busy, context.DeadlineExceeded)
 		for want, err := range map[string]error{`holdfast: try acquire permits "p": `: err, `holdfast: acquire permits "p": `: late} {
@@ -469,8 +466,7 @@ func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 // a waiter learns of it at its next poll.
 func TestMoreThanThereAreInAll(t *testing.T) {
 	play(t, func(w *pair) {
-		ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
-		defer cancel()
+		ctx := redistest.Within(w.t, time.Minute)
 		s := w.set(3)
 		w.takes(0, func() { w.is(s.Acquire(ctx, 4), errs.NoPermits) })
 		w.is(s.TryAcquire(ctx, 4), errs.NoPermits)
@@ -581,8 +577,7 @@ func TestAnUndoneTakeGivesNothingToAnother(t *testing.T) {
 			w.net.Refuse(true)
 			return redistest.CloseAfterExec
 		})
-		ctx, cancel := context.WithTimeout(w.t.Context(), 200*time.Millisecond)
-		defer cancel()
+		ctx := redistest.Within(w.t, 200*time.Millisecond)
 		w.is(s.Acquire(ctx, 2), context.DeadlineExceeded)
 		near := New(w.near, "s", "s")
 		w.free(near, 1)

@@ -99,8 +99,7 @@ func TestBatchIsBounded(t *testing.T) {
 					synctest.Wait()
 				}
 				b.proxy.OnCommand(onScripts(tc.fault))
-				ctx, cancel := context.WithTimeout(t.Context(), tc.limit)
-				defer cancel()
+				ctx := redistest.Within(t, tc.limit)
 				started, lost := time.Now(), counts("a", "b")
 				for i, err := range runBatch(ctx, t, b.Manager, node, lost) {
 					if _, unheard := lost[i].Outstanding(); err == nil || !unheard {

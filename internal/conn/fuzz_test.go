@@ -86,8 +86,7 @@ func FuzzReplies(f *testing.F) {
 		m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
 		redistest.Must(t, err)
 		defer m.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
+		ctx := redistest.Within(t, 100*time.Millisecond)
 		call := newCount("k")
 		m.RunBatch(ctx, time.Second, parrotAddr, []*conn.Call{call}, func(_ int, err error) {
 			if err != nil {

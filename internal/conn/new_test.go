@@ -74,8 +74,7 @@ func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
 		m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
 		redistest.Must(t, err)
 		defer m.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := redistest.Within(t, time.Minute)
 		redistest.Is(t, "Run", m.Run(ctx, newCount("key")), errs.BadArgument)
 	})
 }

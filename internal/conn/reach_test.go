@@ -102,8 +102,7 @@ func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T
 		}
 
 		b.proxy.OnCommand(onScripts(redistest.Silence))
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
+		ctx := redistest.Within(t, 100*time.Millisecond)
 		lost := counts("a", "b")
 		for i, err := range runBatch(ctx, t, b.Manager, node, lost) {
 			mustMatch(t, err, context.DeadlineExceeded)

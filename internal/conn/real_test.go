@@ -33,8 +33,7 @@ func TestOptionsTLSWithAnAuthorityOfOnesOwnOnBothSides(t *testing.T) {
 			rdb := redis.NewClient(&redis.Options{Addr: addr, TLSConfig: tc.config})
 			defer rdb.Close()
 			m := newManager(t, rdb)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
+			ctx := redistest.Within(t, 10*time.Second)
 			err := m.Run(ctx, newCount("k"))
 			if tc.want == nil && err != nil {
 				t.Fatal(err)

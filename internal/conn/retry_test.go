@@ -322,8 +322,7 @@ func TestHowReleasesAreToldIsAskedForUntilTheClusterAnswers(t *testing.T) {
 				if tc.minute != nil {
 					time.AfterFunc(time.Minute, func() { tc.minute(b) })
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-				defer cancel()
+				ctx := redistest.Within(t, 2*time.Minute)
 				command, err := b.PublishCommand(ctx)
 				if (command == "PUBLISH") != (tc.want == nil) {
 					t.Errorf("%q, %v", command, err)

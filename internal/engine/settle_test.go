@@ -185,8 +185,7 @@ func TestCloseWaitsForAServerThatAnswersLate(t *testing.T) {
 				if tc.shutdown == 0 {
 					e.Close()
 				} else {
-					ctx, cancel := context.WithTimeout(t.Context(), tc.shutdown)
-					defer cancel()
+					ctx := redistest.Within(t, tc.shutdown)
 					_ = e.Shutdown(ctx)
 				}
 				took := time.Since(begun)

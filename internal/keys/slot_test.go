@@ -3,7 +3,6 @@
 package keys_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -38,8 +37,7 @@ func TestSlot(t *testing.T) {
 
 func TestSlotIsTheServers(t *testing.T) {
 	node := redistest.Cluster(t, 1, 0).Nodes()[0].Admin()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := redistest.Within(t, time.Minute)
 
 	random := rand.New(rand.NewPCG(1, 2))
 	names := make([]string, redistest.Count(t, 20_000))

@@ -84,8 +84,7 @@ func built(program string) command {
 // together runs programs at the same time, each with the same arguments, until all have ended.
 func together(t *testing.T, programs []command, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := redistest.Within(t, patience)
 	var all sync.WaitGroup
 	for _, program := range programs {
 		line := append(program(t), args...)

@@ -3,7 +3,6 @@
 package programs
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -146,8 +145,7 @@ func TestSameName_ShedLock(t *testing.T) {
 // Rueidislock puts a prefix before the name, so the same name is another key.
 func TestSameName_Rueidislock(t *testing.T) {
 	s := realServer(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := redistest.Within(t, patience)
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{s.addr}},
 		TryNextAfter: 10 * time.Second,

@@ -75,8 +75,7 @@ func noFeeds() *dial.Feeds { return dial.NewFeeds(slog.New(slog.DiscardHandler))
 // try sends a call on key, as a caller's and as a renewal. A server that does not answer has failed.
 func (c *cluster) try(t *testing.T, key string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
+	ctx := redistest.Within(t, 5*time.Second)
 	n, err := c.Node(ctx, key)
 	if err != nil {
 		return err

@@ -72,8 +72,7 @@ func TestCancelledAtEachMoment(t *testing.T) {
 
 // cancelled locks with a context that ends after d, and says whether that is granted before.
 func cancelled(w *world.World, m holdfast.Locker, d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(w.T.Context(), d)
-	defer cancel()
+	ctx := redistest.Within(w.T, d)
 	began := w.Now()
 	l, err := m.Lock(ctx)
 	if err == nil {

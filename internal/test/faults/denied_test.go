@@ -220,8 +220,7 @@ func denyCounting(t *testing.T, w *world.World, rightful *holdfast.Client, holds
 	time.Sleep(1100 * time.Millisecond)
 	w.Mini.Deny(pair...)
 	time.AfterFunc(2*time.Second, func() { w.Mini.Deny() })
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
+	ctx := redistest.Within(t, 3*time.Second)
 	var uses sync.WaitGroup
 	uses.Go(func() {
 		if holds || p.Semaphore("s").TryAcquire(ctx, 1) == nil {

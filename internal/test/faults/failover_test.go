@@ -224,8 +224,7 @@ func TestSlotStaysOpen(t *testing.T) {
 	keys := move.Keys()
 	move.MoveKeys(keys[:len(keys)/2]...)
 	clienttest.GiveBackAll(t, released)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
+	ctx := redistest.Within(t, 300*time.Millisecond)
 	for name := range leases {
 		if _, err := c.Mutex(name).Lock(ctx); err == nil {
 			t.Errorf("%s was granted twice", name)

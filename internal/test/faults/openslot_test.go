@@ -127,8 +127,7 @@ func TestASlotStaysOpenUnderEachKind(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			rdb := cluster.Client(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-			defer cancel()
+			ctx := redistest.Within(t, 5*time.Minute)
 			play(&openSlot{t: t, ctx: ctx, cluster: cluster, rdb: rdb, name: kind,
 				p: clienttest.OpenClient(t, cluster.Client(t)), q: clienttest.OpenClient(t, cluster.Client(t))})
 		})

@@ -103,8 +103,7 @@ func TestOutages(t *testing.T) {
 func caught(t *testing.T, c *holdfast.Client, i int) {
 	time.Sleep(outage / 3) // until the outage has begun
 	redistest.Is(t, "TryLock of what is held", redistest.Err(c.Mutex("through0").TryLock(clienttest.Generous(t))), holdfast.ErrBusy)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond+clienttest.UpTo(250*time.Millisecond))
-	defer cancel()
+	ctx := redistest.Within(t, 50*time.Millisecond+clienttest.UpTo(250*time.Millisecond))
 	l, err := c.Mutex(fmt.Sprint("given up", i)).Lock(ctx)
 	if err == nil {
 		clienttest.GiveBack(t, l)

@@ -255,8 +255,7 @@ func TestDenied(t *testing.T) {
 func denied(t *testing.T, s *redistest.Proc, as func(*redis.Options)) {
 	t.Helper()
 	c := clienttest.OpenClient(t, s.Client(t, as))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := redistest.Within(t, time.Minute)
 	redistest.Is(t, "Lock", redistest.Err(c.Mutex("denied").Lock(ctx)), holdfast.ErrDenied)
 	if n := s.Admin().Exists(ctx, "denied").Val(); n != 0 {
 		t.Error("a lock is held that was denied")

@@ -121,8 +121,7 @@ func (f *fenced) accepts(token int64) bool {
 
 // write takes the lock and writes under it. It does not release the lock: its work goes on.
 func (f *fenced) write(client *holdfast.Client) (token int64, err error) {
-	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
-	defer cancel()
+	ctx := redistest.Within(f.t, time.Minute)
 	l, err := client.Mutex("m", holdfast.Renewed(2*time.Minute)).Lock(ctx)
 	if err != nil {
 		return 0, err

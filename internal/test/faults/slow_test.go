@@ -47,8 +47,7 @@ func TestALeaseOutlastsASlowServer(t *testing.T) {
 						if since == "before" {
 							slow()
 						}
-						asking, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-						defer cancel()
+						asking := redistest.Within(t, 10*time.Minute)
 						l, err := c.Mutex("kept").Lock(asking)
 						redistest.Must(t, err)
 						slow()
@@ -100,14 +99,12 @@ func TestEachKindIsServedBySlowServers(t *testing.T) {
 						proxy := server.Proxy()
 						c := clienttest.OpenClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second }))
 						proxy.OnCommand(func(redistest.Command) redistest.Fault { return fault(took) })
-						ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-						defer cancel()
+						ctx := redistest.Within(t, 5*time.Minute)
 						redistest.Must(t, redistest.Err(c.Mutex("slow").Lock(ctx)))
 						released(t, took, use(ctx, c, "k"))
 						time.Sleep(20 * time.Second) // a release that took too long goes on
 						proxy.OnCommand(nil)
-						soon, stop := context.WithTimeout(t.Context(), time.Second)
-						defer stop()
+						soon := redistest.Within(t, time.Second)
 						if err := use(soon, clienttest.OpenClient(t, server.Client()), "k"); err != nil {
 							t.Error("another:", err)
 						}

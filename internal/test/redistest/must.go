@@ -3,8 +3,10 @@
 package redistest
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 )
 
 // Must ends the test unless err is nil. It is for the test's own goroutine.
@@ -33,3 +35,10 @@ func Is(t testing.TB, what string, err, target error) {
 
 // Err returns the error of a call that returns a value too.
 func Err[T any](_ T, err error) error { return err }
+
+// Within returns a context that ends after d, and with the test.
+func Within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -66,8 +66,7 @@ func TestTheRightsOfAKindDo(t *testing.T) {
 // What Check does not try: read leases of others, stripes, ticks, identities and Inspect.
 func TestTheRightsOfTheRestDo(t *testing.T) {
 	server := redistest.Server(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := redistest.Within(t, time.Minute)
 	held := func(l *holdfast.Lease, err error) error {
 		if err == nil {
 			err = l.Release(ctx)

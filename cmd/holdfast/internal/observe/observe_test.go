@@ -121,8 +121,7 @@ func (f *followed) begins() {
 
 func lock(t *testing.T, c *holdfast.Client, name string) *holdfast.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	defer cancel()
+	ctx := redistest.Within(t, soon)
 	l, err := c.Mutex(name).Lock(ctx)
 	redistest.Must(t, err)
 	return l
@@ -205,8 +204,7 @@ func TestTheEndOfWhatIsLeftOutIsSeen(t *testing.T) {
 	f := follow(t, o)
 	f.begins()
 	done := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	defer cancel()
+	ctx := redistest.Within(t, soon)
 	go func() { _, err := works.Barrier("b", 2).Await(ctx); done <- err }()
 	f.hears("b counted 1/2 was 0")
 	redistest.Must(t, redistest.Err(works.Barrier("b", 2).Await(ctx)))
@@ -318,8 +316,7 @@ func TestAnObserverThatMayNotLookSaysWhy(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	o := New(client, Options{Pattern: "x"})
 	var told Change
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	defer cancel()
+	ctx := redistest.Within(t, soon)
 	err := o.Follow(ctx, func(c Change) { told = c })
 	if !errors.Is(err, holdfast.ErrDenied) || !errors.Is(told.Err, holdfast.ErrDenied) {
 		t.Errorf("%v, %v", err, told.Err)

@@ -85,8 +85,7 @@ func (w *world) client(who string) *holdfast.Client {
 
 func lock(t *testing.T, c *holdfast.Client, name string) *holdfast.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := redistest.Within(t, patience)
 	l, err := c.Mutex(name).Lock(ctx)
 	if err != nil {
 		t.Fatalf("lock %q: %v", name, err)
@@ -344,14 +343,6 @@ func (p *tab) lacks(selector, text string) {
 		}
 		return nil
 	})
-}
-
-// unseen fails the test if an element shows.
-func (p *tab) unseen(selector string) {
-	p.t.Helper()
-	if text := p.text(selector); text != "" {
-		p.t.Errorf("%s shows %q", selector, text)
-	}
 }
 
 // click clicks on an element once it shows, wherever it has been moved to meanwhile.

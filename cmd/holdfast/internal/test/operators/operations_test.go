@@ -61,8 +61,7 @@ func shellTo(t *testing.T, server *redistest.Proc) shell {
 // run runs a script, in which any command that fails is the last, and returns what it prints.
 func (s shell) run(script string, env ...string) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), soon)
-	defer cancel()
+	ctx := redistest.Within(s.t, soon)
 	cmd := exec.CommandContext(ctx, "sh", "-eux", "-c", script)
 	cmd.Env = append(append(os.Environ(), "PATH="+s.path+":"+os.Getenv("PATH"), envURL+"="+url(s.server)), env...)
 	out, err := cmd.CombinedOutput()

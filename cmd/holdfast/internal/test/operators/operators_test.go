@@ -167,8 +167,7 @@ func client(t *testing.T, server *redistest.Proc, who string) *holdfast.Client {
 // lock locks, or fails the test. The lease goes with the test.
 func lock(t *testing.T, l holdfast.Locker) *holdfast.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	defer cancel()
+	ctx := redistest.Within(t, soon)
 	held, err := l.Lock(ctx)
 	redistest.Must(t, err)
 	return held

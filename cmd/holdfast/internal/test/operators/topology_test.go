@@ -4,7 +4,6 @@ package operators
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -54,8 +53,7 @@ func everywhere(t *testing.T, first *redistest.Proc, url string) {
 // listed fails the test unless the page of a console lists these names within a minute.
 func listed(t *testing.T, console *redistest.ChildProc, names ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	defer cancel()
+	ctx := redistest.Within(t, soon)
 	at := strings.TrimSpace(console.Expect("holdfast: the console is at"))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"events/list", http.NoBody)
 	redistest.Must(t, err)

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
 var (
@@ -117,83 +119,37 @@ func outline(page string) ([]part, []section) {
 	return parts, sections
 }
 
-const madePage = `# Title
-
-Text with ` + "`Name`" + ` after 1.25
-s.
-
-## First
-
-` + "```go\nf() // says\n```" + `
-
-- one
-  goes on
-- two
-
-| a | b |
-|---|---|
-| 1 | 2 |
-
-## Second
-
-    indented
-
-` + "```\nmore\n```\n"
-
-const madeTranslation = `# 标题
-
-1.25 s 之后，` + "`Name`" + `。
-
-## 第一
-
-` + "```go\nf() // says\n```" + `
-
-- 一
-- 二
-
-| 甲 | 乙 |
-|---|---|
-| 1 | 2 |
-
-## 第二
-
-    indented
-
-` + "```\nmore\n```\n"
-
-func TestDifferencesOfATranslation(t *testing.T) {
-	if found := differences(madePage, madeTranslation); len(found) > 0 {
-		t.Errorf("a translation that matches: %q", found)
-	}
-	for _, tc := range []struct {
-		what     string
-		old, new string // in the English page
-		says     string
-	}{
-		{"a heading that the translation lacks", "## Second", "## Between\n\n## Second", "heading of 2"},
-		{"a heading at the end", "more\n```\n", "more\n```\n\n## Last\n", "Last"},
-		{"a heading of another level", "## Second", "### Second", "heading of 3"},
-		{"a heading that only the translation has", "## Second\n", "", "第二"},
-		{"a block that the translation lacks", "    indented", "    indented\n\n```\nnew\n```", "new"},
-		{"a block at the end", "more\n```\n", "more\n```\n\n```\nlast\n```\n", "last"},
-		{"an indented block that the translation lacks", "- one", "    new\n\n- one", "new"},
-		{"a block that only the translation has", "```\nmore\n```\n", "", "more"},
-		{"a block with another comment", "// says", "// said", "said"},
-		{"a block of another language", "```go", "```sh", "```sh"},
-		{"blocks in another order", "    indented\n\n```\nmore\n```\n", "```\nmore\n```\n\n    indented\n", "indented"},
-		{"a row that the translation lacks", "| 1 | 2 |", "| 1 | 2 |\n| 3 | 4 |", "table of 4"},
-		{"a table that the translation lacks", "    indented", "| c |\n|---|\n\n    indented", "table of 2"},
-		{"an item that the translation lacks", "- two", "- two\n- three", "list of 3"},
-		{"a name that the translation lacks", "`Name`", "`Name` and `Other`", "`Other`"},
-		{"a name that only the translation has", "`Name`", "a name", "`Name`"},
-		{"another number", "1.25\ns", "1.5\ns", "1.5 s"},
-	} {
-		if strings.Count(madePage, tc.old) != 1 {
-			t.Fatalf("%s: %q is not in the page once", tc.what, tc.old)
+// A check that never fails proves nothing: from each page each part, name and measure is left out once, or has another
+// text, and the translation must differ.
+func TestEachDifferenceOfATranslationIsFound(t *testing.T) {
+	for _, chinese := range chinesePages(t) {
+		if chinese == chineseOwn {
+			continue
 		}
-		found := strings.Join(differences(strings.Replace(madePage, tc.old, tc.new, 1), madeTranslation), "\n")
-		if !strings.Contains(found, tc.says) {
-			t.Errorf("%s: %q does not say %q", tc.what, found, tc.says)
+		english, translation := doctest.Read(t, englishOf(chinese)), doctest.Read(t, chinese)
+		differs := func(what string, at []int, other string) {
+			if len(differences(english[:at[0]]+other+english[at[1]:], translation)) == 0 {
+				t.Errorf("%s matches its page without the %s %q", chinese, what, english[at[0]:at[1]])
+			}
+		}
+		for _, at := range pieces.FindAllStringIndex(english, -1) {
+			found := english[at[0]:at[1]]
+			differs("part", at, "")
+			differs("part, once", at, found+"\n\n"+found)
+			switch found[0] {
+			case '`', ' ':
+				differs("last character of", []int{at[1] - 6, at[1] - 5}, "~")
+			case '#':
+				differs("level of", []int{at[0], at[0]}, "#")
+			}
+		}
+		_, sections := outline(english)
+		for _, of := range sections {
+			for fact := range of.facts() {
+				if at := strings.Index(english, fact); at >= 0 && strings.Count(english, fact) == 1 {
+					differs("name or measure", []int{at, at + len(fact)}, "other")
+				}
+			}
 		}
 	}
 }

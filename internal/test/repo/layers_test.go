@@ -157,20 +157,6 @@ func relative(path string) (rel string, ours bool) {
 
 // A check that never fails proves nothing, so this test gives the check what it must find.
 func TestTheCheckFindsWhatItIsFor(t *testing.T) {
-	design := map[string][]string{
-		"examples/tour":            {".", "lease", "examples/internal/embedded"},
-		".":                        {"rlock", "latch", "lease", "internal/engine", "internal/telemetry"},
-		"rlock":                    {"lease", "internal/engine", "internal/conn"},
-		"lease":                    {"internal/engine", "internal/errs"},
-		"internal/engine":          {"internal/conn", "internal/pubsub", "internal/renewal", "internal/telemetry", "internal/keys"},
-		"internal/conn":            {"internal/errs", "internal/keys"},
-		"internal/test/redistest":  {"internal/conn", "lease"},
-		"internal/test/lockertest": {".", "internal/test/redistest"},
-		"cmd/holdfast-torture":     {".", "latch", "internal/test/redistest"},
-	}
-	if got := violations(design); len(got) > 0 {
-		t.Errorf("the design: %q", got)
-	}
 	for _, want := range []string{
 		"rlock imports .: an arrow up",
 		"fairlock imports rlock: an arrow sideways",

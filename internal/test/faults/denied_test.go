@@ -54,6 +54,15 @@ func commandsOfScripts(t *testing.T) []string {
 		"internal/engine", "internal/inspect", "internal/lockhash")
 }
 
+// readers only look. What scripts undo depends on none of them but PTTL.
+var readers = strings.Fields("EXISTS GET GETRANGE HEXISTS HGET HGETALL HKEYS HLEN HMGET HSCAN STRLEN TYPE " +
+	"ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZRANK ZREVRANGE ZREVRANGEBYSCORE ZSCAN ZSCORE")
+
+// tried reports whether a pair of commands is denied: short runs leave those out that only look.
+func tried(t *testing.T, one, other string) bool {
+	return redistest.Count(t, 2) > 1 || !slices.Contains(readers, one) || !slices.Contains(readers, other)
+}
+
 // deeds are what a user does with a name, whatever the outcome: what work does lies in it.
 func deeds() map[string]func(ctx context.Context, c *holdfast.Client, name string, work func()) {
 	all := map[string]func(ctx context.Context, c *holdfast.Client, name string, work func()){
@@ -138,7 +147,9 @@ func TestNothingStaysForEverWhicheverPairIsDenied(t *testing.T) {
 			t.Parallel()
 			world.Play(t, func(t *testing.T, w *world.World) {
 				for _, other := range commands {
-					deny(t, w, kind, []string{"PEXPIRE", other}, do)
+					if tried(t, other, other) {
+						deny(t, w, kind, []string{"PEXPIRE", other}, do)
+					}
 				}
 			})
 		})
@@ -187,8 +198,10 @@ func TestNothingIsTakenForGoodWhicheverPairIsDenied(t *testing.T) {
 			world.Play(t, func(t *testing.T, w *world.World) {
 				rightful := w.Process()
 				for _, other := range commands[i:] {
-					denyCounting(t, w, rightful.Client, false, one, other)
-					denyCounting(t, w, rightful.Client, true, one, other)
+					if tried(t, one, other) {
+						denyCounting(t, w, rightful.Client, false, one, other)
+						denyCounting(t, w, rightful.Client, true, one, other)
+					}
 				}
 				rightful.Close()
 				w.RDB.FlushDB(t.Context())

@@ -102,15 +102,15 @@ func (c *Client) pauseOf(name string) (string, error) {
 // as it waits for the lock, and locks again within 1.25 s of the end. If the wait ends before, the error matches ErrPaused.
 // It costs one request, after the grant. Work that has begun goes on.
 //
-// A lock of a Client can do that, and permits; a stripe has the name <name>:<number>. For slots, a MultiLock, a Quorum or a Lockable of your own, work does not run, and the error matches
-// ErrBadArgument.
+// A lock of a Client can do that, and permits; a stripe has the name <name>:<number>. For slots, a MultiLock, a Quorum, a Lockable of your own or a
+// lock with Supersede, work does not run, and the error matches ErrBadArgument.
 func Pausable() DoOption { return func(d *doing) { d.pausable = true } }
 
 // unpaused locks, and if the name of the lock is paused by then, gives it back, waits for the end of the pause and locks anew.
 func unpaused[H Handle](ctx context.Context, lockIt func(context.Context) (H, error), once bool) (H, error) {
 	var none H
 	for {
-		l, err := lockIt(ctx)
+		l, err := lockIt(hold.Twice(ctx))
 		if err != nil {
 			return l, err
 		}

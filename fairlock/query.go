@@ -110,5 +110,6 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 
 // Ask asks the holder to give the lock up: it closes the channel of Lease.Asked, if the holder listens, and changes
 // nothing else. It reports whether anybody held the lock. A holder that begins to listen later is asked too, for as
-// long as the lock would have been held without a renewal from now on.
+// long as the lock would have been held without a renewal from now on; and so is the next one, if the lock is passed on
+// within its process.
 func (m *Mutex) Ask(ctx context.Context) (bool, error) { return m.lock().AskHolder(ctx) }

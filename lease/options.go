@@ -69,12 +69,13 @@ func Notified() Option {
 // Supersede has the newest Lock of a Mutex, a FairMutex or a stripe win, if all that lock the name have the option: a
 // deploy of the latest commit, a reload after each change. While it waits, the holder's lease ends with
 // ErrSuperseded, and the older ones that wait return that too, each when it is its turn. The lock goes to the newest
-// when the holder has released it: so the former work has stopped. With Grace that is at the latest when the
-// grace is over; without, when the rest of the lease is.
+// when the holder has released it: so the former work has stopped. If each lease on the hold has a Grace, that is at the
+// latest when the longest is over; otherwise, when the rest of the lease is.
 //
-// A Lock that fails is not the newest any more. A nested Lock has what the outer one has. A TryLock
-// supersedes nobody, and counts as the newest when it is granted. Holders without the option end for nobody, and
-// Ask ends no lease.
+// A Lock that fails is not the newest any more; one whose process dies while it waits still supersedes the older ones. A
+// nested Lock has what the outer one has. A TryLock supersedes nobody, and counts as the newest when it is granted.
+// Holders without the option end for nobody, nor does a hold that was attached, and Ask ends no lease. A MultiLock comes
+// to each of its locks in turn. Do with Pausable refuses it.
 //
 // Each Lock costs two requests more, and each hold a subscription, on the one connection that a Client has for all, a
 // goroutine, and a request each 1.25 s; by that the holder finds out if the message is lost. Such a lock is not passed

@@ -222,3 +222,103 @@ func TestSupersede_Waiters(t *testing.T) {
 		w.Release(granted(t, waiter))
 	})
 }
+
+// In these scenes something else is under way at the grant, or when a newer one comes. Then the next holder has the
+// lock within the time that the scene says: the one before it is over, and has left nothing.
+func TestSupersede_InBetween(t *testing.T) {
+	newest := func(p *world.Process, more ...holdfast.LeaseOption) *rlock.Mutex {
+		return p.Mutex(world.Name, append(more, holdfast.Supersede())...)
+	}
+	grace := holdfast.Grace(2 * time.Second)
+	hold := func(w *world.World, p *world.Process, options ...holdfast.LeaseOption) *holdfast.Lease {
+		l := w.Lock(w.T.Context(), newest(p, options...))
+		w.At(2 * time.Second)
+		return l
+	}
+	for what, tc := range map[string]struct {
+		scene       func(t *testing.T, w *world.World, p *world.Process)
+		least, most time.Duration // until the next holder has it
+	}{
+		"cut off after the grant": {func(t *testing.T, w *world.World, p *world.Process) {
+			p.Each(func(s world.Sending) redistest.Fault {
+				if s.Script == world.ClaimRun && s.N == 2 {
+					go p.Unplug(true)
+					return redistest.DropBefore
+				}
+				return redistest.Pass
+			})
+			first := w.GoLock(t.Context(), newest(p))
+			w.At(time.Minute)
+			p.Unplug(false)
+			_, err := first.Result()
+			world.WantErr(t, err, holdfast.ErrLost)
+		}, 0, time.Second},
+		"closed after the grant": {func(t *testing.T, w *world.World, p *world.Process) {
+			p.On(world.ClaimRun, 2, redistest.DelayReply(300*time.Millisecond))
+			first := w.GoLock(t.Context(), newest(p))
+			time.Sleep(50 * time.Millisecond)
+			p.Close()
+			_, err := first.Result()
+			world.WantErr(t, err, holdfast.ErrClosed)
+		}, 0, 5 * time.Second},
+		"released while a nested Lock is under way": {func(t *testing.T, w *world.World, p *world.Process) {
+			l := hold(w, p)
+			p.On(world.RecountRun, 1, redistest.DelayReply(900*time.Millisecond))
+			w.GoLock(context.WithoutCancel(l.Context(t.Context())), newest(p))
+			time.Sleep(10 * time.Millisecond)
+			go l.Release(context.Background())
+			time.Sleep(10 * time.Millisecond)
+		}, 0, 5 * time.Second},
+		"a renewal is under way": {func(t *testing.T, w *world.World, p *world.Process) {
+			hold(w, p, grace)
+			p.On(world.RenewRun, 1, redistest.Delay(200*time.Millisecond))
+			for p.Runs(world.RenewRun) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}, time.Second, 4 * time.Second},
+		"the answer to a renewal is lost": {func(t *testing.T, w *world.World, p *world.Process) {
+			hold(w, p, holdfast.Grace(15*time.Second))
+			p.Each(func(s world.Sending) redistest.Fault {
+				if s.Script == world.RenewRun {
+					return redistest.Delay(3 * time.Second)
+				}
+				return redistest.Pass
+			})
+			for p.Runs(world.RenewRun) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}, 14 * time.Second, 17 * time.Second},
+		"an Extend is under way": {func(t *testing.T, w *world.World, p *world.Process) {
+			l := hold(w, p, grace)
+			p.On(world.RenewRun, 1, redistest.Delay(300*time.Millisecond))
+			go l.Extend(context.Background(), time.Minute)
+			time.Sleep(10 * time.Millisecond)
+		}, time.Second, 4 * time.Second},
+		"the inner lease alone has a grace": {func(t *testing.T, w *world.World, p *world.Process) {
+			l := hold(w, p)
+			w.Lock(l.Context(t.Context()), newest(p, grace))
+		}, 20 * time.Second, 30 * time.Second},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p, q := w.Process(), w.Process()
+			tc.scene(t, w, p)
+			began := w.Now()
+			next := w.Lock(t.Context(), newest(q))
+			world.Within(t, "granted", w.Now()-began, tc.least, tc.most)
+			time.Sleep(time.Minute)
+			w.Release(next)
+		})
+	}
+}
+
+// What heeds a pause locks twice, and the second time would supersede who came in between.
+func TestSupersede_DoesNotGoWithPausable(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Supersede()))
+		err := holdfast.Do(t.Context(), q.Mutex(world.Name, holdfast.Supersede()), func(context.Context) error { return nil }, holdfast.Pausable())
+		world.WantErr(t, err, holdfast.ErrBadArgument)
+		w.At(10 * time.Second)
+		w.Release(l)
+	})
+}

@@ -6,6 +6,7 @@ package hold
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -20,8 +21,8 @@ type Asked interface {
 	Keeping
 	// Wanted asks whether anybody wants it from that holder. The reply is Done if so, and else Refused.
 	Wanted(holder Owner) *conn.Call
-	// Claim names the claimant as the newest that wants it, if came is 0; otherwise, it asks whether a
-	// newer one has come since. Claimed says what the answer was: when the claimant came, and whether it is
+	// Claim names the claimant as the newest that wants it, if came is 0; for one that was granted it, it asks
+	// whether a newer one has come since. Claimed says what the answer was: when the claimant came, and whether it is
 	// the newest still.
 	Claim(claimant Owner, came int64, publish string) *conn.Call
 	Claimed(claim *conn.Call) (came int64, newest bool)
@@ -59,8 +60,13 @@ func (l *Lease) listen(r Asked, asked chan<- struct{}) {
 		bounded, cancel := engine.Bounded(ctx)
 		defer cancel()
 		call := r.Wanted(l.Owner())
-		if e.Conn.Run(bounded, call) == nil && call.Status() == conn.Done {
-			stop()
+		if e.Conn.Run(bounded, call) != nil || call.Status() != conn.Done {
+			return
+		}
+		stop()
+		l.hold.mu.Lock()
+		defer l.hold.mu.Unlock()
+		if l.ended == notYet {
 			close(asked)
 		}
 	})
@@ -83,6 +89,9 @@ func (a *acquisition) forNewest(ctx context.Context, wait bool) (l *Lease, err e
 	if !ok || !a.settings.Supersede {
 		return a.fresh(ctx, wait)
 	}
+	if ctx.Value(twiceKey{}) != nil {
+		return nil, fmt.Errorf("Supersede does not go with Pausable: %w", errs.BadArgument)
+	}
 	c := &claim{engine: a.engine, resource: r, as: NewOwner(a.engine.NewOwner())}
 	if wait {
 		err = c.name(ctx)
@@ -91,16 +100,42 @@ func (a *acquisition) forNewest(ctx context.Context, wait bool) (l *Lease, err e
 		l, err = a.fresh(ctx, wait)
 	}
 	if err == nil {
-		if err = c.name(ctx); err != nil {
-			l.disown()
-		}
+		err = c.confirm(ctx, l)
 	}
 	if err != nil {
-		c.withdraw()
+		c.withdraw(a.settings.Length)
 		return nil, err
 	}
 	l.hold.giveWayTo(c)
 	return l, nil
+}
+
+// twiceKey is the key under which a context says that its caller may give the lock back and lock anew.
+type twiceKey struct{}
+
+// Twice returns ctx for a caller that may give the lock back and lock anew. With Supersede that would supersede who
+// came in between, so it is refused.
+func Twice(ctx context.Context) context.Context { return context.WithValue(ctx, twiceKey{}, true) }
+
+// confirm asks whether the claimant, which was granted l, is the newest still. If not, or if the lease is over by
+// then, it gives l back and returns why.
+func (c *claim) confirm(ctx context.Context, l *Lease) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.hold.life(), cancel)()
+	err := c.name(ctx)
+	if ended := l.why(); ended != nil {
+		err = ended
+	} else if c.engine.Closing().Err() != nil {
+		err = errs.Closed
+	}
+	if errors.Is(err, errs.Closed) { // the lease may have ended with the Client, which leaves the hold in Redis
+		giveUp(c.engine, c.resource, l.Owner(), l.hold.lateUntil(), l.length)
+	}
+	if err != nil {
+		l.disown()
+	}
+	return err
 }
 
 // name names the claimant, or asks whether it is the newest still. It returns errs.Superseded if it is not.
@@ -122,12 +157,13 @@ func (c *claim) name(ctx context.Context) error {
 	return nil
 }
 
-// withdraw takes the name back, in the background, so that those who came before are served.
-func (c *claim) withdraw() {
+// withdraw takes the name back, in the background, so that those who came before are served. That is tried for
+// as long as a lease.
+func (c *claim) withdraw(length time.Duration) {
 	if c.came == 0 && c.late == 0 {
 		return
 	}
-	c.engine.Settle(c.late, settleLimit(0), func(ctx context.Context) (*conn.Call, error) {
+	c.engine.Settle(c.late, settleLimit(length), func(ctx context.Context) (*conn.Call, error) {
 		call := c.resource.Withdraw(c.as)
 		call.Cleanup = true
 		return call, c.engine.Conn.Run(ctx, call)
@@ -145,20 +181,48 @@ func (h *hold) giveWayTo(c *claim) {
 	})
 }
 
-// giveWay ends the hold here. Redis keeps it until its leases are released, and no longer than their grace, if
-// they have one.
+// giveWay ends the hold here. Redis keeps it until its leases are released, and no longer than their grace, if each
+// of them has one.
 func (h *hold) giveWay() {
 	h.mu.Lock()
-	_, grace := h.graces()
-	left := max(grace, h.stillStays())
+	if grace := h.graceOfAll(); grace > 0 {
+		cut := time.Now().Add(max(grace, h.stillStays()))
+		if !h.gone && cut.Before(h.deadline) {
+			h.deadline, h.seldomToWrite().yields = cut, cut
+		}
+	}
 	h.mu.Unlock()
 	_ = h.endAll(overtaken)
+	h.cut()
+	if engine.Sleep(h.engine.Closing(), conn.MaxWindow) == nil {
+		h.cut() // a request that was on its way may have prolonged it
+	}
+}
+
+// graceOfAll returns the longest grace of the leases, or 0 if one of them has none. The caller holds the mutex.
+func (h *hold) graceOfAll() (longest time.Duration) {
+	for l := h.leases; l != nil; l = l.next {
+		if l.rare == nil || l.rare.grace == 0 {
+			return 0
+		}
+		longest = max(longest, l.rare.grace)
+	}
+	return longest
+}
+
+// cut has Redis keep a hold that gives way for what is left of its time, unless it is released. If the request fails,
+// the hold lasts for its lease.
+func (h *hold) cut() {
 	h.mu.Lock()
-	shorten := h.lost() == bySuperseded && grace > 0 && left < time.Until(h.deadline)
+	over := h.lost() != bySuperseded || h.seldom.yields.IsZero() || h.seldom.freed
+	left := time.Millisecond
+	if !over {
+		left = max(left, time.Until(h.seldom.yields))
+	}
 	h.mu.Unlock()
-	if shorten {
+	if !over {
 		ctx, cancel := engine.Bounded(h.engine.Closing())
 		defer cancel()
-		_ = h.engine.Conn.Run(ctx, h.keep(left)) // if it fails, the hold lasts for its lease
+		_ = h.engine.Conn.Run(ctx, h.keep(left))
 	}
 }

@@ -206,11 +206,15 @@ func (h *hold) endAll(l loss) error {
 		over = append(over, h.finish(h.leases, l.how))
 	}
 	err := h.because(l.how)
+	released := l.how.byItself() && len(over) == 0 // while an entry is under way, which now fails
 	if l.how.byItself() {
 		h.keepFor(over)
 	}
 	h.mu.Unlock()
 	h.announce(over, true)
+	if released {
+		h.settle(h.lateUntil())
+	}
 	return err
 }
 

@@ -151,14 +151,18 @@ func (l *Lease) prolonging(call *conn.Call) *conn.Call {
 // meantime. If the hold was lost, it is given up, or it would stay in Redis for another whole
 // lease. A hold that was released, and that AtLeast keeps for less than that, gets its own end
 // again. If its leases ended as agreed, the hold is not given up: work may still be going on, and a
-// Release frees it.
+// Release frees it; one that gives way gets its own end again too.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost, stays := h.lost(), h.stillStays() > 0
-	if lost.byItself() {
+	yields := lost == bySuperseded && !h.seldom.yields.IsZero()
+	if lost.byItself() && !yields {
 		h.deadline = later(h.deadline, end)
 	}
 	h.mu.Unlock()
+	if yields {
+		h.engine.Background(h.cut)
+	}
 	if lost == byLoss || lost == notYet && stays {
 		h.settle(0)
 	}

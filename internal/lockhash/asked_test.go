@@ -19,7 +19,7 @@ import (
 type step scripttest.Step
 
 // asking returns the script, the keys and the arguments of a command: ask, wanted <owner>,
-// claim <claimant> <came>, withdraw <claimant>. The keys are n, asked, newest and alive.
+// claim <claimant> 0, granted <claimant> <came>, withdraw <claimant>. The keys are n, asked, newest and alive.
 func asking(command string) (*conn.Script, []string, []any) {
 	w := strings.Fields(command)
 	switch w[0] {
@@ -27,25 +27,37 @@ func asking(command string) (*conn.Script, []string, []any) {
 		return askScript, []string{"n", "asked"}, []any{"PUBLISH", "c"}
 	case "wanted":
 		return wantedScript, []string{"asked", "alive"}, []any{w[1]}
-	case "claim":
+	case "claim", "granted":
 		return claimScript, []string{"newest", "n"}, []any{w[1], w[2], 60_000, "PUBLISH", "c"}
 	default:
 		return withdrawScript, []string{"newest"}, []any{w[1], 60_000}
 	}
 }
 
-// playAsking plays the steps on a server whose clock stands still: a time is shown as what it is after T.
+// later is when the second part of a play begins, in microseconds after the first.
+const later = 11_000_000
+
+// playAsking plays the steps on a server whose clock stands still, but for "later". T2 is 2 µs after the first instant, U2
+// after the second.
 func playAsking(t *testing.T, steps []step) {
 	t.Helper()
 	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		ctx, clock := context.Background(), scripttest.Now(t, rdb)
 		after := func(text string) string {
-			for i := range int64(20) {
+			for i := range int64(9) {
 				text = strings.ReplaceAll(text, fmt.Sprint(clock+i), fmt.Sprintf("T%d", i))
+				text = strings.ReplaceAll(text, fmt.Sprint(clock+later+i), fmt.Sprintf("U%d", i))
 			}
 			return text
 		}
-		p := &scripttest.Player{T: t, RDB: rdb, Parts: asking}
+		p := &scripttest.Player{T: t, RDB: rdb}
+		p.Parts = func(command string) (*conn.Script, []string, []any) {
+			for i := range int64(9) {
+				command = strings.ReplaceAll(command, fmt.Sprintf("T%d", i), fmt.Sprint(clock+i))
+				command = strings.ReplaceAll(command, fmt.Sprintf("U%d", i), fmt.Sprint(clock+later+i))
+			}
+			return asking(command)
+		}
 		p.Words = func(_ string, reply []any) string { return after(scripttest.Text(reply, nil)) }
 		p.Left = func() string {
 			scripttest.Ends(t, rdb, "asked", "newest")
@@ -64,6 +76,8 @@ func playAsking(t *testing.T, steps []step) {
 			case "for":
 				d, _ := time.ParseDuration(w[1])
 				rdb.PExpire(ctx, "n", d)
+			case "later":
+				time.Sleep(later * time.Microsecond)
 			case "gone":
 				rdb.Del(ctx, w[1])
 			case "precious":
@@ -109,31 +123,43 @@ func TestAskAndWantedScripts(t *testing.T) {
 
 func TestClaimAndWithdrawScripts(t *testing.T) {
 	playAsking(t, []step{
-		{"withdraw a", "0", "", ""},
-		{"claim a 0", "1 T0", "", "newest T0 a 1m0s"},
-		{"claim b 0", "1 T1", "", "newest T1 b a 1m0s"},
-		{"claim a 0", "0", "", "newest T1 b a 1m0s"}, // it comes late
-		{"claim a 1", "0", "", "newest T1 b a 1m0s"},
-		{"claim b 9", "1 9", "", "newest T1 b a 1m0s"},
-		{"withdraw b", "1", "0", "newest T1 -b a 1m0s"},
-		{"claim b 0", "0", "", "newest T1 -b a 1m0s"}, // it comes late
-		{"claim a 1", "1 1", "", "newest T1 -b a 1m0s"},
-		{"claim a 0", "1 T1", "", "newest T1 -b a 1m0s"},
-		{"claim lost 1", "0", "", "newest T1 -b a 1m0s"},                                                  // pushed out, or from before the key was lost
-		{"claim old 9000000000000001", "1 9000000000000001", "", "newest 9000000000000001 old -b a 1m0s"}, // the clock was set back
+		{"claim a 0", "1 T0", "", "newest T0:a 1m0s"},
+		{"claim b 0", "1 T1", "", "newest T1:b T0:a 1m0s"},
+		{"claim a 0", "0", "", "newest T1:b T0:a 1m0s"}, // it comes late
+		{"granted a T0", "0", "", "newest T1:b T0:a 1m0s"},
+		{"granted b T1", "1 T1", "", "newest T1:b T0:a 1m0s"},
+		{"withdraw b", "1", "0", "newest T1-b T0:a 1m0s"},
+		{"claim b 0", "0", "", "newest T1-b T0:a 1m0s"}, // it comes late
+		{"granted a T0", "1 T0", "", "newest T0:a T1-b 1m0s"},
+		{"withdraw c", "1", "0", "newest T0-c T0:a T1-b 1m0s"}, // before its claim
+		{"claim c 0", "0", "", "newest T0-c T0:a T1-b 1m0s"},
+		{"claim d 0", "1 T2", "", "newest T2:d T0-c T0:a T1-b 1m0s"},
+		{"granted lost T1", "0", "", "newest T2:d T0-c T0:a T1-b 1m0s"}, // it has been dropped, or the key was lost
+		{"granted lost T3", "1 T3", "", "newest T3:lost T2:d T0-c T0:a T1-b 1m0s"},
+		{"later", "", "", ""},
+		{"claim e 0", "1 U0", "", "newest U0:e T3:lost T2:d T0:a 1m0s"}, // one of those may still be served
+		{"granted e U0", "1 U0", "", "newest U0:e 1m0s"},
+		{"granted d T2", "0", "", "newest U0:e 1m0s"},
 		{"gone newest", "", "", ""},
-		{"claim a 1", "1 1", "", "newest 1 a 1m0s"},
-		{"claim c 0", "1 T0", "", "newest T0 c a 1m0s"},
-		{"claim d 0", "1 T1", "", "newest T1 d c a 1m0s"},
-		{"claim e 0", "1 T2", "", "newest T2 e d c a 1m0s"},
-		{"claim f 0", "1 T3", "", "newest T3 f e d c a 1m0s"},
-		{"claim g 0", "1 T4", "", "newest T4 g f e d c a 1m0s"},
-		{"claim h 0", "1 T5", "", "newest T5 h g f e d c a 1m0s"},
-		{"claim i 0", "1 T6", "", "newest T6 i h g f e d c a 1m0s"},
-		{"claim j 0", "1 T7", "", "newest T7 j i h g f e d c 1m0s"},
-		{"claim a 1", "0", "", "newest T7 j i h g f e d c 1m0s"},
-		{"hold a", "", "", ""},
-		{"precious n", "", "", ""},
-		{"claim k 0", "1 T8", "", "newest T8 k j i h g f e d 1m0s"},
+		{"granted d T2", "1 T2", "", "newest T2:d 1m0s"},
+		{"gone newest", "", "", ""},
+		{"withdraw d", "1", "0", "newest U0-d 1m0s"},
+	})
+}
+
+// The list has a bound, and those before it count as superseded.
+func TestClaimScript_Many(t *testing.T) {
+	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+		p := &scripttest.Player{T: t, RDB: rdb, Parts: asking, Set: func([]string) bool { return false }}
+		p.Words = func(_ string, reply []any) string { return fmt.Sprint(reply[0]) }
+		p.Do("claim first 0")
+		came := scripttest.Now(t, rdb)
+		for i := range 100 {
+			p.Do(fmt.Sprintf("claim %s:%d 0", strings.Repeat("x", 36), i))
+		}
+		list := rdb.Get(context.Background(), "newest").Val()
+		if got := p.Ask(time.Minute, fmt.Sprintf("granted first %d", came)); len(strings.Fields(list)) != 64 || got != "0" {
+			t.Errorf("%d are listed; the first is told %s", len(strings.Fields(list)), got)
+		}
 	})
 }

@@ -1,17 +1,25 @@
--- Notes that a claimant wants the lock no more.
+-- Notes that a claimant wants the lock no more, even if its claim is still on its way.
 --
--- KEYS[1] the claimants: KEYS[1] of claim.lua
+-- KEYS[1] the claimants: see claim.lua
 -- ARGV[1] not-after: ignored
 -- ARGV[2] the claimant
 -- ARGV[3] how long the claimants are kept, in ms
 --
 -- Returns {1, time}   done
---         {0, time}   it is not listed, or has withdrawn before
+--         {0, time}   it was done before
 
-local list = redis.call('GET', KEYS[1]) or ''
-local at = string.find(list .. ' ', ' ' .. ARGV[2] .. ' ', 1, true)
-if not at then
+local list, listed = redis.call('GET', KEYS[1]) or '', nil
+local text = string.gsub(list, '(%d+)([:-])(%S+)', function(at, mark, claimant)
+  if claimant == ARGV[2] then
+    listed = mark
+    return at .. '-' .. claimant
+  end
+end)
+if listed == '-' then
   return {0, now}
 end
-redis.call('SET', KEYS[1], string.sub(list, 1, at) .. '-' .. string.sub(list, at + 1), 'PX', ARGV[3])
+if not listed then
+  text = string.format('%.0f-', now) .. ARGV[2] .. (list == '' and '' or ' ' .. list)
+end
+redis.call('SET', KEYS[1], text, 'PX', ARGV[3])
 return {1, now}

@@ -62,7 +62,8 @@ func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d 
 // takes it before its work has returned. The default is the Client's, 0 without WithDefaults.
 func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
 
-// Replicas makes a membership count only if n replicas of the master acknowledge it: see lease.Replicas. The
+// Replicas makes a membership count only if n replicas of the master acknowledge it: see lease.Replicas. Which shards
+// the member has does not wait for them. The
 // default is the Client's, 0 without WithDefaults.
 func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
 

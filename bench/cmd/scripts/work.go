@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -19,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/shards"
 )
 
 // work is one kind of work, as the calls of scripts that Holdfast sends for it.
@@ -55,6 +57,7 @@ func thisVersions(ctx context.Context, addr string) ([]*work, error) {
 		{"Semaphore: pair", 1, true, semaphorePair},
 		{"PermitSemaphore: pair", 1, false, permitPair},
 		{"Once: work", 1, true, onceWork},
+		{"Shards: a member comes, takes 64, leaves", 1, true, membership},
 	} {
 		n := max(tries, recorded.callers)
 		use := func(ctx context.Context, c *holdfast.Client, name string) error {
@@ -147,6 +150,24 @@ func permitPair(ctx context.Context, c *holdfast.Client, name string, i int) err
 
 func onceWork(ctx context.Context, c *holdfast.Client, name string, i int) error {
 	return once.Do(ctx, c.Once(name), fmt.Sprint(i), func(context.Context) error { return nil })
+}
+
+// membership is that of the only member, which leaves once it has all shards.
+func membership(ctx context.Context, c *holdfast.Client, name string, i int) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	var has atomic.Int64
+	err := c.Shards(fmt.Sprint(name, i), 64).Run(ctx, func(ctx context.Context, _ *shards.Shard) error {
+		if has.Add(1) == 64 {
+			leave()
+		}
+		<-ctx.Done()
+		return nil
+	})
+	if has.Load() == 64 {
+		return nil
+	}
+	return err
 }
 
 // mutexRules are those of a Mutex.

@@ -75,7 +75,7 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	}
 	for _, h := range s.Holders {
 		i.Holders = append(i.Holders, Holder{Owner: Owner(h.Owner), Who: h.Said.Who, Permit: h.Permit, Count: h.Count, Write: h.Write,
-			Number: h.Number, Quarantined: h.Over, Remaining: h.Remaining})
+			Number: h.Number, Quarantined: h.Over, Shards: h.Shards, Remaining: h.Remaining})
 	}
 	for _, w := range s.Queue {
 		i.Queue = append(i.Queue, Waiter{Owner: Owner(w.Owner), Who: w.Said.Who, Since: w.Since, Write: w.Write})

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -612,12 +613,21 @@ func TestInspectShards(t *testing.T) {
 		defer stop()
 		done := make(chan struct{})
 		work := func(ctx context.Context, _ *shards.Shard) error { <-ctx.Done(); return nil }
-		go func() { _ = c.Shards("parts", 5).Run(ctx, work); done <- struct{}{} }()
-		go func() { _ = c.Shards("parts", 5).Run(ctx, work); done <- struct{}{} }()
+		for _, pod := range []string{"pod-1", "pod-2"} {
+			go func() { _ = c.Shards("parts", 5, shards.Identity(pod)).Run(ctx, work); done <- struct{}{} }()
+			time.Sleep(5 * time.Second)
+		}
 		time.Sleep(10 * time.Second)
 		i := inspected(t, c, "parts")
-		if wantKind(t, i, holdfast.KindShards, 2); i.Value != 0 || i.All != 5 || i.Taken != 5 || i.Holders[0].Count+i.Holders[1].Count != 5 {
+		if wantKind(t, i, holdfast.KindShards, 2); i.Value != 0 || i.All != 5 || i.Taken != 5 {
 			t.Errorf("%v", i)
+		}
+		has := map[string]string{}
+		for _, h := range i.Holders {
+			has[h.Who] = fmt.Sprint(h.Count, ": ", h.Shards)
+		}
+		if want := map[string]string{"pod-1": "3: 0-2", "pod-2": "2: 3-4"}; !maps.Equal(has, want) {
+			t.Errorf("%v, want %v", has, want)
 		}
 		if all := allOf(t, c, "p*"); len(all) != 1 || all["parts"].All != 5 {
 			t.Errorf("%v", all)

@@ -115,7 +115,7 @@ type Holder struct {
 	// The owner's String is a secret, its Short is not.
 	Owner Owner
 	// Who is what the holder's Client says that it is, by WithIdentity; for a leader whose Client says
-	// nothing, its leader.Identity. It is "" if nothing is said, or if it could not be read.
+	// nothing, its leader.Identity; for a member of shards likewise, its shards.Identity. It is "" if nothing is said, or if it could not be read.
 	Who string
 	// Note is what the holder says of its work, by Lease.Note, or "".
 	Note string
@@ -131,6 +131,8 @@ type Holder struct {
 	// Quarantined is true for a number of a KindSlots that its holder has lost, and that is not given out
 	// again yet.
 	Quarantined bool
+	// Shards says which shards a member of a KindShards has, as "0-3 7"; "" for other kinds.
+	Shards string
 	// Remaining is how long the hold lasts if the holder neither renews nor releases it, or until a
 	// quarantine ends. NoExpiry means without end.
 	Remaining time.Duration

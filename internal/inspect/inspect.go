@@ -62,8 +62,9 @@ type Holder struct {
 	Permit    string     // the id of a permit, in hexadecimal digits
 	Count     int
 	Write     bool
-	Number    int  // of a slot
-	Over      bool // of a slot: its lease is over, and it is in quarantine
+	Number    int    // of a slot
+	Over      bool   // of a slot: its lease is over, and it is in quarantine
+	Shards    string // of a member of shards: which it has
 	Remaining time.Duration
 	Said      Said
 }

@@ -40,6 +40,8 @@ func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
 			h.Permit = hex.EncodeToString([]byte(h.field))
 		case slots:
 			h = slot(h, call.Text(i+1))
+		case shards:
+			h = member(h, call.Text(i+1))
 		}
 		s.Holders = append(s.Holders, h)
 	}
@@ -74,6 +76,15 @@ func slot(h Holder, text string) Holder {
 	number, over, _ := strings.Cut(text, " ")
 	h.Number, _ = strconv.Atoi(number)
 	h.Count, h.Over = 1, over != ""
+	return h
+}
+
+// member returns a member of shards. The text in the reply has how many it has, which, and what it says that it is.
+func member(h Holder, text string) Holder {
+	text, h.Said.Who, _ = strings.Cut(text, ",")
+	count, which, _ := strings.Cut(text, " ")
+	h.Count, _ = strconv.Atoi(count)
+	h.Shards = which
 	return h
 }
 

@@ -46,7 +46,7 @@
 --         n: how many holders follow
 --         pause: the lines of a pause; else ''
 --         holder: a field of the lock, or the id of a permit
---         count: of a member how many shards it has; of a slot its number, and " over" behind it if its lease is over and it is in quarantine
+--         count: of a member "<how many shards it has> <which>,<its identity>"; of a slot its number, and " over" behind it if its lease is over and it is in quarantine
 --         waiter: an owner. number: in the queue; since when it waits, in ms, for a read/write lock;
 --                 how many were still to come after it, for a barrier. text: what a candidate says of
 --                 itself; w: a writer

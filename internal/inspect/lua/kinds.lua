@@ -109,6 +109,20 @@ local function slots()
     cursor, {all = string.format('%.0f', all), queue = queue, token = ''})
 end
 
+-- ranges returns ascending numbers in short: "0-3 7".
+local function ranges(numbers)
+  local parts, i = {}, 1
+  while i <= #numbers do
+    local last = i
+    while numbers[last + 1] == numbers[last] + 1 do
+      last = last + 1
+    end
+    parts[#parts + 1] = last > i and numbers[i] .. '-' .. numbers[last] or tostring(numbers[i])
+    i = last + 1
+  end
+  return table.concat(parts, ' ')
+end
+
 -- shards returns the reply for shards, with some of their members, or nil if there is none. The cursor is the rank of
 -- the member to go on with.
 local function shards()
@@ -118,22 +132,29 @@ local function shards()
   if not size or #page == 0 then
     return nil
   end
-  local entries, has, taken = beside('HGETALL', ARGV[25]) or {}, {}, 0
+  local entries, has, who, taken = beside('HGETALL', ARGV[25]) or {}, {}, {}, 0
   for i = 1, #entries, 2 do
-    local owner = string.match(entries[i], '^%d+$') and string.match(entries[i + 1], '^%d+ (.+)$')
-    if owner then
+    local shard, owner = string.match(entries[i], '^%d+$'), string.match(entries[i + 1], '^%d+ (.+)$')
+    if shard and owner then
       local ends = beside('ZSCORE', ARGV[24], owner)
       if ends and tonumber(ends) > tonumber(ms) then
-        has[owner], taken = (has[owner] or 0) + 1, taken + 1
+        has[owner] = has[owner] or {}
+        table.insert(has[owner], tonumber(shard))
+        taken = taken + 1
       end
+    elseif owner then
+      local n, said = string.match(entries[i + 1], '^%d+ %d+ (%d+) (.*)$')
+      who[entries[i]] = n and string.sub(said, 1, tonumber(n))
     end
   end
   local holders = {}
   for i = 1, #page, 2 do
     local left = tonumber(page[i + 1]) - tonumber(ms)
     if left > 0 then
+      local mine = has[page[i]] or {}
+      table.sort(mine)
       holders[#holders + 1] = page[i]
-      holders[#holders + 1] = string.format('%.0f', has[page[i]] or 0)
+      holders[#holders + 1] = #mine .. ' ' .. ranges(mine) .. ',' .. (who[page[i]] or '')
       holders[#holders + 1] = left
     end
   end

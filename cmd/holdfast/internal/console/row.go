@@ -42,6 +42,7 @@ type holder struct {
 	Write  bool   `json:"write,omitempty"`
 	Number *int   `json:"number,omitempty"` // of a slot
 	Over   bool   `json:"over,omitempty"`   // of a slot: it is in quarantine
+	Shards string `json:"shards,omitempty"` // of a member of shards: which it has
 	Until  int64  `json:"until,omitempty"`
 }
 
@@ -82,7 +83,7 @@ func rowOf(i holdfast.Inspection, most int64, holders, waiters int) row {
 func holderOf(h view.HolderJSON, until int64) holder {
 	out := holder{
 		Who: plain(h.Who), Owner: h.Owner, Permit: plain(h.Permit), Note: plain(h.Note), Write: h.Write, Until: until,
-		Number: h.Number, Over: h.Over,
+		Number: h.Number, Over: h.Over, Shards: h.Shards,
 	}
 	if h.Count > 1 {
 		out.Count = h.Count

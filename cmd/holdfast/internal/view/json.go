@@ -79,6 +79,7 @@ type HolderJSON struct {
 	Write     bool     `json:"write"`
 	Number    *int     `json:"number,omitempty"`      // of a slot
 	Over      bool     `json:"quarantined,omitempty"` // of a slot
+	Shards    string   `json:"shards,omitempty"`      // of a member of shards: which it has
 	Remaining *float64 `json:"remaining_seconds"`     // null: it has no end
 }
 
@@ -125,7 +126,7 @@ func JSON(i holdfast.Inspection, owners bool) Inspection {
 // HolderOf returns a Holder of something of that kind as it is written in JSON.
 func HolderOf(kind holdfast.Kind, h holdfast.Holder, owners bool) HolderJSON {
 	out := HolderJSON{
-		Who: h.Who, Note: h.Note, Count: h.Count, Write: h.Write,
+		Who: h.Who, Note: h.Note, Count: h.Count, Write: h.Write, Shards: h.Shards,
 		Owner: owner(h.Owner, owners), Permit: shortPermit(h.Permit), Remaining: seconds(h.Remaining),
 	}
 	if owners {

@@ -5,6 +5,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -119,6 +120,10 @@ func Holder(h holdfast.Holder) string {
 // HolderOfKind returns all that is known of a holder of something of that kind but its times.
 func HolderOfKind(kind holdfast.Kind, h holdfast.Holder) string {
 	switch {
+	case kind == holdfast.KindShards:
+		n := h.Count
+		h.Count = 1
+		return fmt.Sprintf("%s, %d shards: %s", Holder(h), n, cmp.Or(h.Shards, "none"))
 	case kind != holdfast.KindSlots:
 		return Holder(h)
 	case h.Quarantined:

@@ -270,8 +270,8 @@ func (m *member) overdue() {
 		if ended && s.since.IsZero() {
 			s.since = time.Now()
 		}
-		if !s.over && !s.told && !s.since.IsZero() && time.Since(s.since) > m.config.hold.Length {
-			s.told = true
+		if !s.over && !s.logged && !s.since.IsZero() && time.Since(s.since) > m.config.hold.Length {
+			s.logged = true
 			late = append(late, s)
 		}
 	}

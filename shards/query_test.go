@@ -178,7 +178,7 @@ func TestArgumentsRefused(t *testing.T) {
 func TestRun_AnotherSize(t *testing.T) {
 	play(t, 4, func(t *testing.T, s *stage) {
 		a := s.join("a", nil)
-		other := &stage{World: s.World, size: 6, owner: make([]*member, 6), tokens: make([]int64, 6), begun: make([]int, 6), moves: make([]int, 6), last: make([]*member, 6)}
+		other := newStage(s.World, 6)
 		b := other.join("b", nil)
 		s.At(20 * time.Second)
 		s.want("[4]", a)

@@ -148,8 +148,7 @@ func TestRun_ReturnsWithItsContextOrWithTheClient(t *testing.T) {
 	})
 }
 
-// A process stands still for longer than its lease; another takes its shards. When it goes on, its works have
-// lost them, and it comes back as a new member.
+// Redis loses all data. Every work ends, and the processes come back as new members.
 func TestRun_RedisForgets(t *testing.T) {
 	play(t, 8, func(t *testing.T, s *stage) {
 		a, b := s.join("a", nil), s.join("b", nil)

@@ -19,9 +19,9 @@ type Shard struct {
 	end    context.CancelCauseFunc
 
 	// What follows is guarded by member.mu.
-	since time.Time // when the context was seen to have ended; zero: it was not
-	over  bool      // the work has returned, and does not begin again
-	told  bool      // the log has said that it does not return
+	since  time.Time // when the context was seen to have ended; zero: it was not
+	over   bool      // the work has returned, and does not begin again
+	logged bool      // the log has said that it does not return
 }
 
 // Number returns the number of the shard: from 0 to Size-1.

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/shards"
 )
@@ -45,10 +44,7 @@ type stage struct {
 func play(t *testing.T, size int, scene func(t *testing.T, s *stage)) {
 	t.Helper()
 	world.Play(t, func(t *testing.T, w *world.World) {
-		scene(t, &stage{
-			World: w, size: size, owner: make([]*member, size), tokens: make([]int64, size), begun: make([]int, size),
-			moves: make([]int, size), last: make([]*member, size),
-		})
+		scene(t, newStage(w, size))
 		synctest.Wait()
 		for _, p := range w.Processes {
 			p.Close()
@@ -57,6 +53,13 @@ func play(t *testing.T, size int, scene func(t *testing.T, s *stage)) {
 			t.Error("the token has no expiry")
 		}
 	})
+}
+
+func newStage(w *world.World, size int) *stage {
+	return &stage{
+		World: w, size: size, owner: make([]*member, size), tokens: make([]int64, size), begun: make([]int, size),
+		moves: make([]int, size), last: make([]*member, size),
+	}
 }
 
 // member is a member in a process of its own.
@@ -203,5 +206,3 @@ func (m *member) some() int {
 	m.s.T.Fatalf("%s has no shard", m.id)
 	return -1
 }
-
-var _ = holdfast.ErrResigned

@@ -19,7 +19,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -663,7 +662,11 @@ func TestWhatIsNilIsNone(t *testing.T) {
 func strange(on func()) []holdfast.Option {
 	return []holdfast.Option{
 		holdfast.WithTracerProvider(strangeTracers{on: on}),
-		holdfast.WithMeterProvider(strangeMeters{on: on}),
+		holdfast.WithMeterProvider(&world.Meters{Counted: func(_ string, n int64) {
+			if n > 0 {
+				on()
+			}
+		}}),
 	}
 }
 
@@ -684,35 +687,6 @@ type strangeTracer struct {
 func (s strangeTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	s.on()
 	return s.Tracer.Start(ctx, name, options...)
-}
-
-type strangeMeters struct {
-	metricnoop.MeterProvider
-	on func()
-}
-
-func (p strangeMeters) Meter(string, ...metric.MeterOption) metric.Meter {
-	return strangeMeter{on: p.on}
-}
-
-type strangeMeter struct {
-	metricnoop.Meter
-	on func()
-}
-
-func (m strangeMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return strangeCounter{on: m.on}, nil
-}
-
-type strangeCounter struct {
-	metricnoop.Int64Counter
-	on func()
-}
-
-func (c strangeCounter) Add(_ context.Context, n int64, _ ...metric.AddOption) {
-	if n > 0 {
-		c.on()
-	}
 }
 
 func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {

@@ -11,9 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -299,14 +296,18 @@ func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
 func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
 	for _, waiters := range []int{1, 2} { // the head of the line, and the one behind it
 		world.Play(t, func(t *testing.T, w *world.World) {
-			meter := &slowMeter{}
-			p := w.Process(holdfast.WithMeterProvider(meter))
+			var delay atomic.Int64 // of the counter of wake-ups: it can hold up a waiter to which the lock has just been passed on
+			p := w.Process(holdfast.WithMeterProvider(&world.Meters{Counted: func(counter string, _ int64) {
+				if counter == "holdfast.wakeups" {
+					time.Sleep(time.Duration(delay.Load()))
+				}
+			}}))
 			l, turns := cohort(p, waiters, holdfast.MaxHold(time.Second))
-			meter.delay.Store(int64(5 * time.Second))
+			delay.Store(int64(5 * time.Second))
 			begun := w.Now()
 			w.Release(l)
 			synctest.Wait() // the goroutine stands still now
-			meter.delay.Store(0)
+			delay.Store(0)
 			for range waiters {
 				next := <-turns
 				must(t, next.Err())
@@ -315,36 +316,6 @@ func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
 			world.Within(t, "both granted", w.Now()-begun, 5*time.Second, 6*time.Second)
 		})
 	}
-}
-
-// slowMeter is a MeterProvider whose counter of wake-ups can be slow. It can hold up a waiter to
-// which the lock has just been passed on.
-type slowMeter struct {
-	metricnoop.MeterProvider
-	delay atomic.Int64
-}
-
-func (m *slowMeter) Meter(string, ...metric.MeterOption) metric.Meter { return slowCounts{m: m} }
-
-type slowCounts struct {
-	metricnoop.Meter
-	m *slowMeter
-}
-
-func (c slowCounts) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	if name == "holdfast.wakeups" {
-		return slowCounter{m: c.m}, nil
-	}
-	return metricnoop.Int64Counter{}, nil
-}
-
-type slowCounter struct {
-	metricnoop.Int64Counter
-	m *slowMeter
-}
-
-func (c slowCounter) Add(context.Context, int64, ...metric.AddOption) {
-	time.Sleep(time.Duration(c.m.delay.Load()))
 }
 
 // A hold that was lost is not passed on, and a waiter of the process goes on waiting for the lock itself.

@@ -19,7 +19,6 @@ import (
 const (
 	queueKey = "holdfast_lock_queue:{myLock}"
 	openKey  = "holdfast_lock_open:{myLock}"
-	grantKey = "holdfast_lock_grant:{myLock}"
 )
 
 // One waiter of each process stands in the queue, and the lock goes round the processes. The release

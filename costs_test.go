@@ -7,12 +7,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,70 +227,17 @@ func BenchmarkUncontendedPair(b *testing.B) {
 			client := holdfast.New(redistest.Server(b).Client(b), options...)
 			defer client.Close()
 			m := client.Mutex(world.Name)
-			section(b, m, 0)
+			pair := func() {
+				l, err := m.Lock(b.Context())
+				must(b, err)
+				must(b, l.Release(b.Context()))
+			}
+			pair()
 			b.ReportAllocs()
 			for b.Loop() {
-				section(b, m, 0)
+				pair()
 			}
 		})
-	}
-}
-
-// BenchmarkStripes makes 256 workers of four Clients hold their locks for 20 ms. In the first case all workers use one
-// lock. In the other cases each worker uses one of 16 stripes each time: in the second case all keys are used equally,
-// in the third a few keys get most of the use. So many workers keep nearly every stripe busy: if w workers choose at
-// random, a share of w / (w + 15) of the 16 stripes is busy. The work is so long that it takes nearly all the time, and
-// the machine does not matter.
-func BenchmarkStripes(b *testing.B) {
-	const processes, workers, stripes, keys, work = 4, 256, 16, 10_000, 20 * time.Millisecond
-	even := func(r *rand.Rand) func() int { return func() int { return r.IntN(keys) } }
-	skewed := func(r *rand.Rand) func() int {
-		zipf := rand.NewZipf(r, 1.2, 1, keys-1)
-		return func() int { return int(zipf.Uint64()) }
-	}
-	for _, bc := range []struct {
-		name    string
-		stripes int
-		key     func(*rand.Rand) func() int
-	}{
-		{"one lock", 1, even}, {"16 stripes", stripes, even}, {"16 stripes, skewed keys", stripes, skewed},
-	} {
-		b.Run(bc.name, func(b *testing.B) {
-			server := redistest.Server(b)
-			var left atomic.Int64
-			left.Store(int64(b.N))
-			var all sync.WaitGroup
-			clients := make([]*holdfast.Client, processes)
-			for i := range clients {
-				clients[i] = holdfast.New(server.Client(b))
-				defer clients[i].Close()
-			}
-			b.ResetTimer()
-			for i := range workers {
-				striped := clients[i%processes].Striped("stock", bc.stripes)
-				key := bc.key(rand.New(rand.NewPCG(uint64(i), 1)))
-				all.Go(func() {
-					for left.Add(-1) >= 0 {
-						section(b, striped.For(strconv.Itoa(key())), work)
-					}
-				})
-			}
-			all.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "sections/s")
-		})
-	}
-}
-
-// section locks m and keeps the lock for as long as the work takes.
-func section(b *testing.B, m lease.Locker, work time.Duration) {
-	l, err := m.Lock(b.Context())
-	if err != nil {
-		b.Error(err)
-		return
-	}
-	time.Sleep(work)
-	if err := l.Release(b.Context()); err != nil {
-		b.Error(err)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestALooseCommandIsFound(t *testing.T) {
 func luaFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"*/lua/*.lua", "internal/*/lua/*.lua"} {
+	for _, pattern := range []string{"*/lua/*.lua", "internal/*/lua/*.lua", "internal/*/*/lua/*.lua"} {
 		found, err := fs.Glob(os.DirFS("."), pattern)
 		if err != nil {
 			t.Fatal(err)

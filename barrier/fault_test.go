@@ -6,8 +6,6 @@ package barrier_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -159,39 +157,4 @@ func TestAwait_OutOfReach(t *testing.T) {
 		p.Net.Refuse(false)
 		trips(t, 5*time.Second, first...)
 	})
-}
-
-// journal is what all parties of one barrier were told, by generation.
-type journal struct {
-	mu       sync.Mutex
-	arrivals map[int64]map[int]bool // of those that were told that it has tripped
-	broken   map[int64]bool
-	unknown  int
-}
-
-// note notes what a party was told. It returns an error if parties of a generation disagree.
-func (j *journal) note(trip barrier.Trip, err error) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	g := trip.Generation
-	switch {
-	case errors.Is(err, holdfast.ErrUnknown):
-		j.unknown++
-		return nil
-	case err == nil && j.arrivals[g][trip.Arrival]:
-		return fmt.Errorf("generation %d has two parties with the arrival %d", g, trip.Arrival)
-	case err == nil:
-		if j.arrivals[g] == nil {
-			j.arrivals[g] = map[int]bool{}
-		}
-		j.arrivals[g][trip.Arrival] = true
-	case errors.Is(err, holdfast.ErrBroken) || errors.Is(err, context.DeadlineExceeded):
-		j.broken[g] = true
-	default:
-		return err
-	}
-	if g != 0 && j.broken[g] && len(j.arrivals[g]) > 0 {
-		return fmt.Errorf("some were told that generation %d has tripped, and some that it has broken", g)
-	}
-	return nil
 }

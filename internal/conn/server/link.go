@@ -98,15 +98,8 @@ func (l *link) SetWriteDeadline(t time.Time) error {
 }
 
 func (l *link) Read(b []byte) (int, error) {
-	if l.w.alone {
-		if n := l.looker.Read(b); n > 0 {
-			return n, nil
-		}
-	}
-	if l.naps {
-		if n, err := l.nap(b); n > 0 || err != nil {
-			return n, err
-		}
+	if n, err := l.look(b); n > 0 || err != nil {
+		return n, err
 	}
 	for turn := late; ; turn *= 2 {
 		n, err := l.Conn.Read(b)
@@ -126,6 +119,20 @@ func (l *link) Read(b []byte) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// look reads without awaiting the network: for a moment if its caller is alone, and between naps. It returns 0 if the
+// answer is to be read as usual.
+func (l *link) look(b []byte) (int, error) {
+	if l.w.alone {
+		if n := l.looker.Read(b); n > 0 {
+			return n, nil
+		}
+	}
+	if l.naps {
+		return l.nap(b)
+	}
+	return 0, nil
 }
 
 // nap looks for the answer between naps. It returns 0 if none has come, or if reading as usual is to tell what has

@@ -10,7 +10,7 @@ var connBugs = []bug{
 	{name: "the end of a connection is taken for nothing that has come yet", by: "internal/conn/dial TestAPeekDoesNotWait",
 		at: "internal/conn/dial Looker.Peek", old: "&& !ended", new: "&& (!ended || true)"},
 	{name: "the answer to a renewal is awaited in the network alone",
-		at: "internal/conn/server link.Read", old: "if l.naps {", new: "if false && l.naps {",
+		at: "internal/conn/server link.look", old: "if l.naps {", new: "if false && l.naps {",
 		by: "internal/conn/server TestTheAnswerToARenewalIsNotAwaitedInTheNetwork"},
 	{name: "a caller naps where answers are late",
 		at: "internal/conn/server link.SetReadDeadline", old: "hurry && (l.w.urgent || l.w.watchful)", new: "hurry",

@@ -12,5 +12,5 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Together(6) // most tests wait for failovers, outages and expiries
-	redistest.Main(m, redistest.Child("holder", runHolder), redistest.Child("starved", runStarved))
+	redistest.Main(m, redistest.Child("holder", runHolder))
 }

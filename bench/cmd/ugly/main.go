@@ -7,7 +7,7 @@
 //	go run ./cmd/ugly -rounds 6 -only starved
 //
 // The scenes are those of internal/test/figures, with servers of their own. They are built in this tree, and in a
-// worktree of the other commit. The command prints one table, as docs/reports/found.md has it, and exits with 1 if a
+// worktree of the other commit. The command prints one table, which docs/reports/found.md sums up, and exits with 1 if a
 // goal was not met. The goals are for a machine that does nothing else.
 package main
 

@@ -95,8 +95,8 @@ type Inspection struct {
 	// KindPermits or numbers of a KindSlots are free, how many shards of a KindShards nobody has, how many units of a KindLimiter can be taken at once
 	// (below 0: so many are being waited for), or how many parties of a barrier have come.
 	Value int64
-	// All is how many permits a KindSemaphore numbers a KindSlots or shards a KindShards has in all, the burst of a KindLimiter,
-	// or how many parties a barrier needs; 0 if that is not known.
+	// All is how many there are in all: permits of a KindSemaphore, numbers of a KindSlots, shards of a KindShards,
+	// parties of a barrier; or the burst of a KindLimiter. It is 0 if that is not known.
 	All int64
 	// State is, of a KindOnce: "working"; "done", and its result is kept; or "failed", and its error is kept.
 	// Of a KindBarrier it is the state of its last generation: "open", "tripped" or "broken". Of a KindMutex it

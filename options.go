@@ -122,8 +122,8 @@ func WithTracerProvider(tp trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider sets the provider with which Holdfast records metrics. The default is off,
-// and so is nil: Holdfast does not use the global provider. The values of a call are recorded
+// WithMeterProvider sets the provider with which Holdfast records metrics. By default, and with nil, it
+// records none: Holdfast does not use the global provider. The values of a call are recorded
 // by the goroutine that makes the call. Renewals, losses and reconnects are recorded on a
 // goroutine of their own, and nothing waits for it. If an instrument panics, that value is not
 // recorded.
@@ -189,7 +189,7 @@ func MaxHold(d time.Duration) LeaseOption { return lease.MaxHold(d) }
 func Replicas(n int) LeaseOption { return lease.Replicas(n) }
 
 // Cohort bounds how often, and for how long, a Mutex is passed on within a process without
-// asking Redis; by default 1000 times or 10 ms. See lease.Cohort.
+// asking Redis; by default 1000 times or for 10 ms, whichever comes first. See lease.Cohort.
 func Cohort(n int, d time.Duration) LeaseOption { return lease.Cohort(n, d) }
 
 // JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock. See

@@ -38,7 +38,8 @@ const (
 	EventWaits Happening = "waits"
 	// EventCounted: Value was Was.
 	EventCounted Happening = "counted"
-	// EventDone and EventFailed: the work of a key of a Once has ended; From did it, if a look has found it at work.
+	// EventDone and EventFailed: the work of a key of a Once has ended. From is who did it; zero if no look saw it
+	// under way.
 	EventDone   Happening = "done"
 	EventFailed Happening = "failed"
 	// EventTripped and EventBroken: a generation of a barrier has ended.

@@ -101,8 +101,8 @@ func (b *Barrier) state(ctx context.Context) (State, error) {
 }
 
 // Reset breaks the generation under way, and reports whether it is broken: false says that none was under
-// way, or that it tripped first; true may be the work of another who broke it just before. Those that wait in it get ErrBroken. A barrier need not be reset after it
-// has broken: the next party begins anew.
+// way, or that it tripped first. It is true even if another has broken it just before. Those that wait in it get ErrBroken. A
+// barrier need not be reset after it has broken: the next party begins anew.
 //
 // If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, or
 // ctx's error. It also matches ErrUnknown if the generation may have been broken, or may still be.

@@ -11,20 +11,20 @@ import (
 )
 
 func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
-	doctest.Says(t, queueLease, "docs/guarantees.md", "(a FairMutex: {})", "A waiter's place, for {}")
-	doctest.Says(t, queueLease, "docs/keyspace.md", "place is kept, {} from when it was last heard of")
-	doctest.Says(t, queueLease, "docs/fairlock.md", "passed over {} after it was last heard of", "what is left of the {}")
-	doctest.Says(t, queueLease, "docs/hand-over.md", "(a FairMutex: {})")
-	doctest.Says(t, queueLease, "docs/redisson-interop.md", "(a `FairMutex`: {})")
-	doctest.Says(t, queueLease, "fairlock/fairlock.go", "heard of it for {}")
-	doctest.Says(t, queueLease, "internal/lockhash/lua/queue.lua", "kept for longer than {}")
+	doctest.Says(t, placeKept, "docs/guarantees.md", "(a FairMutex: {})", "A waiter's place, for {}")
+	doctest.Says(t, placeKept, "docs/keyspace.md", "place is kept, {} from when it was last heard of")
+	doctest.Says(t, placeKept, "docs/fairlock.md", "passed over {} after it was last heard of", "what is left of the {}")
+	doctest.Says(t, placeKept, "docs/hand-over.md", "(a FairMutex: {})")
+	doctest.Says(t, placeKept, "docs/redisson-interop.md", "(a `FairMutex`: {})")
+	doctest.Says(t, placeKept, "fairlock/fairlock.go", "heard of it for {}")
+	doctest.Says(t, placeKept, "internal/lockhash/lua/queue.lua", "kept for longer than {}")
 }
 
 // A late request may make a lost place anew. So a message that the waiter believes must be from a
 // place that was kept after the last such request could come.
 func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
-	if slack := 100 * time.Millisecond; queueLease/2 < conn.Window+slack {
-		t.Errorf("a place is kept for %v, and a request may be late by %v", queueLease, conn.Window)
+	if slack := 100 * time.Millisecond; placeKept/2 < conn.Window+slack {
+		t.Errorf("a place is kept for %v, and a request may be late by %v", placeKept, conn.Window)
 	}
 }
 

@@ -60,7 +60,7 @@ func modelled(t *testing.T) queuemodel.Kind {
 	}
 	r := newResource(new(engine.Engine), "n", "n", new(hold.Settings))
 	return queuemodel.Kind{
-		Lock: queuemodel.Lock{Lease: 8 * time.Second, Kept: queueLease}, Keys: queuemodel.Keys{Hash: at.Hash, Queue: at.Queue, Alive: at.Alive},
+		Lock: queuemodel.Lock{Lease: 8 * time.Second, Kept: placeKept}, Keys: queuemodel.Keys{Hash: at.Hash, Queue: at.Queue, Alive: at.Alive},
 		Processes: [2]string{clientA, clientB}, Times: []int64{1, 700, 1000, 4999, 5001, 31000}, Resource: &r,
 	}
 }

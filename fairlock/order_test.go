@@ -395,7 +395,7 @@ func TestNobodyAsksInALoop(t *testing.T) {
 // leastKept returns for how much longer Redis keeps the place that it keeps for the shortest time,
 // and does so all through span.
 func (w *fairWorld) leastKept(span time.Duration) time.Duration {
-	least := queueLease
+	least := placeKept
 	for range span / (50 * time.Millisecond) {
 		time.Sleep(50 * time.Millisecond)
 		for _, first := range w.RDB.ZRangeWithScores(w.T.Context(), aliveKey, 0, 0).Val() {
@@ -421,7 +421,7 @@ func TestThePlacesBehindTheHeadAreKept(t *testing.T) {
 		before := b.Net.Count("EVALSHA")
 		least := w.leastKept(span)
 		sent := b.Net.Count("EVALSHA") - before
-		if least < queueLease-2*pollBound-100*time.Millisecond {
+		if least < placeKept-2*pollBound-100*time.Millisecond {
 			t.Errorf("a place is kept for %v more", least)
 		}
 		if most := 9 + 5*(waiters/200); sent > most {

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
-// queueLease is how long a place in the queue is kept after the last request that named it. A live
+// placeKept is how long a place in the queue is kept after the last request that named it. A live
 // process sends one every line.PollBound.
-const queueLease = 5 * time.Second
+const placeKept = 5 * time.Second
 
 // resource is the lock as package hold sees it.
 type resource struct {
@@ -31,7 +31,7 @@ var (
 
 const kind = "fairmutex"
 
-var rules = lockhash.NewRules(kind, queueLease, 0)
+var rules = lockhash.NewRules(kind, placeKept, 0)
 
 func newResource(e *engine.Engine, name, key string, settings *hold.Settings) resource {
 	return resource{lockhash.NewLock(e, name, key, rules.Keeping(settings.TokenKept())), ahead(settings.Priority)}

@@ -26,8 +26,8 @@ const (
 
 // These are the bounds of the lock, as its users know them.
 const (
-	queueLease = 5 * time.Second
-	pollBound  = 1250 * time.Millisecond
+	placeKept = 5 * time.Second
+	pollBound = 1250 * time.Millisecond
 )
 
 // fairWorld is a world whose processes wait for the fair lock.

@@ -20,7 +20,7 @@ import (
 //	... the writes ...
 //	return tx.Commit() // before the lock is released
 //
-// Where each row that is written belongs to one lock, a column does with less: see Wrote.
+// If each row belongs to one lock, a token column in that row is enough: see Wrote.
 type SQL struct {
 	// Table is the table's name. The default is "fencing_tokens". It goes into the statements as it is.
 	Table string

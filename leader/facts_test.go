@@ -12,18 +12,18 @@ import (
 )
 
 func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
-	doctest.Says(t, placeLease, "docs/guarantees.md", "A candidate's place, for {}", "has died too, {}")
-	doctest.Says(t, placeLease, "docs/keyspace.md", "a place is kept for {} from when it was last heard of. Its number")
-	doctest.Says(t, placeLease, "docs/leader.md", "handed the lead, {} after that")
-	doctest.Says(t, placeLease, "leader/query.go", "passed over, for at most {}")
+	doctest.Says(t, placeKept, "docs/guarantees.md", "A candidate's place, for {}", "has died too, {}")
+	doctest.Says(t, placeKept, "docs/keyspace.md", "a place is kept for {} from when it was last heard of. Its number")
+	doctest.Says(t, placeKept, "docs/leader.md", "handed the lead, {} after that")
+	doctest.Says(t, placeKept, "leader/query.go", "passed over, for at most {}")
 	doctest.Says(t, recordLife, "docs/keyspace.md", "at most {} longer than its lease")
 }
 
 // A late request may make a lost place anew. So a message that the candidate believes must be from a
 // place that was kept after the last such request could come.
 func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
-	if slack := 100 * time.Millisecond; placeLease/2 < conn.Window+slack {
-		t.Errorf("a place is kept for %v, and a request may be late by %v", placeLease, conn.Window)
+	if slack := 100 * time.Millisecond; placeKept/2 < conn.Window+slack {
+		t.Errorf("a place is kept for %v, and a request may be late by %v", placeKept, conn.Window)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestModel(t *testing.T) {
 		m.say.hold.Length = modelLease
 		m.r = newResource(e, "n", "n", &m.say)
 		return queuemodel.Kind{
-			Lock: queuemodel.Lock{Lease: modelLease, Kept: placeLease}, Keys: queuemodel.Keys{Hash: m.r.at.Hash, Queue: m.r.at.Queue, Alive: m.r.at.Alive},
+			Lock: queuemodel.Lock{Lease: modelLease, Kept: placeKept}, Keys: queuemodel.Keys{Hash: m.r.at.Hash, Queue: m.r.at.Queue, Alive: m.r.at.Alive},
 			Processes: [2]string{clientA, clientB}, Times: []int64{1, 700, 1200, 2499, 2501, 8001, 16000}, Resource: &m.r,
 			Number: m.number, Enters: m.enters, Check: m.check,
 			Leaves: func(o *queuemodel.Owner) {

@@ -21,12 +21,12 @@ const (
 	watchKind = "leader.watch"
 )
 
-// placeLease is how long a candidate's place is kept after the last request that named it. A live
+// placeKept is how long a candidate's place is kept after the last request that named it. A live
 // process sends one every line.PollBound. If the process has died, the lead is kept for it for at
 // most that long.
-const placeLease = 2 * line.PollBound
+const placeKept = 2 * line.PollBound
 
-var rules = lockhash.NewRules(kind, placeLease, 0)
+var rules = lockhash.NewRules(kind, placeKept, 0)
 
 // resource is the lead as package hold sees it, for one candidate.
 type resource struct {

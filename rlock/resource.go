@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
-// queueLease is how long a process keeps its place in the queue after the last request that named
+// placeKept is how long a process keeps its place in the queue after the last request that named
 // it. A live process asks every line.PollBound. If the process has died, the lock is kept for it
 // for at most that long.
-const queueLease = 2 * line.PollBound
+const placeKept = 2 * line.PollBound
 
 // openly is one release in how many is left to those outside the queue, if there are any. It is a
 // prime, so that it does not keep step with releases at round times.
@@ -33,7 +33,7 @@ var (
 
 const kind = "mutex"
 
-var rules = lockhash.NewRules(kind, queueLease, openly)
+var rules = lockhash.NewRules(kind, placeKept, openly)
 
 func newResource(e *engine.Engine, name, key string, settings *hold.Settings) resource {
 	return resource{lockhash.NewLock(e, name, key, rules.Keeping(settings.TokenKept()))}

@@ -15,17 +15,17 @@ import (
 // time in which Redis had the object free; otherwise with the whole hand-over.
 const handoverBound = 4500 * time.Millisecond
 
-// placeLease is the longest time for which a place in the queue is kept after it was last heard
+// placeKept is the longest time for which a place in the queue is kept after it was last heard
 // of: that of a fair lock. A lock may be handed to the place at its end, and the answer be
 // lost.
-const placeLease = 5 * time.Second
+const placeKept = 5 * time.Second
 
 // freeBound returns how long an object may be free while a lane waits. A fair lock that came
 // free without a release, because its holder died, is left to the first in its queue until that
 // place is over; that waiter may be dead too.
 func freeBound(object string) time.Duration {
 	if kind := kindOf(object); kind == "fair" || kind == "leader" {
-		return placeLease + handoverBound
+		return placeKept + handoverBound
 	}
 	return handoverBound
 }
@@ -84,7 +84,7 @@ func (v *verdict) wakeUps(lease time.Duration) {
 			v.LostWakeUps++
 			v.exceed("%s was free for %v before %s, which waited, had it", h.object, free, h.lane)
 		}
-		if bound := placeLease + lease + handoverBound; h.kept > bound {
+		if bound := placeKept + lease + handoverBound; h.kept > bound {
 			v.violate("%s was kept for %v by one whom nobody knows of, want at most %v", h.object, h.kept, bound)
 		}
 		if h.shadow {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // found returns what the pattern's group finds in a file: every match, in order.
@@ -130,6 +131,39 @@ func TestTheScriptsOfTheWorkflowsAreThere(t *testing.T) {
 			if !strings.HasPrefix(doctest.Read(t, script), "#!") {
 				t.Errorf("%s runs %s, which is no script", file, script)
 			}
+		}
+	}
+}
+
+// What was made light stays so. Whoever adds takes something away, or raises a bound and says why.
+func TestWhatIsLightStaysLight(t *testing.T) {
+	words := 0
+	for _, page := range documents(t) {
+		words += len(strings.Fields(doctest.Read(t, page)))
+	}
+	tests, records := 0, 0
+	root, err := filepath.Glob("*_test.go")
+	redistest.Must(t, err)
+	for _, file := range root {
+		if !strings.HasPrefix(file, "example_") {
+			tests++
+		}
+	}
+	for _, file := range filesBelow(t, "docs/decisions", ".md") {
+		if file != "docs/decisions/README.md" {
+			records++
+		}
+	}
+	for _, tc := range []struct {
+		what        string
+		many, bound int
+	}{
+		{"test files in the root folder, without examples", tests, 12},
+		{"decision records", records, 45},
+		{"words in all documents", words, 95_000},
+	} {
+		if tc.many == 0 || tc.many > tc.bound {
+			t.Errorf("%d %s, want 1 to %d", tc.many, tc.what, tc.bound)
 		}
 	}
 }

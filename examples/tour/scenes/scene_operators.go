@@ -109,7 +109,7 @@ func underOnePrefix(ctx context.Context, s *stage) error {
 	prefix := s.name("app:")
 	c := s.client(s.Redis, holdfast.WithKeyPrefix(prefix))
 	defer c.Close()
-	m := c.Mutex("orders")
+	m := c.Mutex(s.name("orders"))
 	l, err := m.Lock(ctx)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func underOnePrefix(ctx context.Context, s *stage) error {
 	}
 	s.says("redis", "KEYS   %s", strings.Join(keys, "  "))
 	s.check("the lock and its token are there", len(keys) == 2)
-	other, err := s.A.Mutex("orders").TryLock(ctx)
+	other, err := s.A.Mutex(m.Name()).TryLock(ctx)
 	defer other.Release(ctx)
 	s.check("a Client without the prefix has another lock of that name", err == nil)
 	return nil

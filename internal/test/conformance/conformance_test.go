@@ -227,8 +227,11 @@ func TestConformance_FewRights(t *testing.T) {
 	s := redistest.Server(t)
 	conform(t, realSlots, func(t *testing.T, kind string) lockertest.Redis {
 		rules := of[rowOf[kind]]
-		if kind == "prefixed" {
+		switch kind {
+		case "prefixed":
 			rules = []string{"~app:*", "&app:*", "+@all"}
+		case "mutex", "fair", "priority", "stripe":
+			rules = append(slices.Clip(rules), "~holdfast_lock_asked:{orders:*", "~holdfast_lock_newest:{orders:*")
 		}
 		if len(rules) == 0 {
 			t.Fatalf("docs/connecting.md tells no rights of %s", rowOf[kind])

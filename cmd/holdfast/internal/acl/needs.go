@@ -14,13 +14,12 @@ import (
 const anyClient = "*"
 
 func mutex(pattern string) (need, error) {
-	space := keys.Space("")
-	at, err := space.ForFairLock(pattern)
+	at, err := keys.Space("").ForFairLock(pattern)
 	if err != nil {
 		return need{}, err
 	}
 	return need{
-		keys:     []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open, space.AskedAt(pattern), space.NewestAt(pattern)},
+		keys:     []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
 		channels: []string{at.Channel, at.Grant, at.GrantTo(anyClient)},
 		commands: ofMutex,
 	}, nil

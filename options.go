@@ -189,7 +189,7 @@ func MaxHold(d time.Duration) LeaseOption { return lease.MaxHold(d) }
 func Replicas(n int) LeaseOption { return lease.Replicas(n) }
 
 // Cohort bounds how often, and for how long, a Mutex is passed on within a process without
-// asking Redis; by default 1000 times or for 10 ms, whichever comes first. See lease.Cohort.
+// asking Redis; by default 1000 times or 10 ms, whichever comes first. See lease.Cohort.
 func Cohort(n int, d time.Duration) LeaseOption { return lease.Cohort(n, d) }
 
 // JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock. See

@@ -599,3 +599,36 @@ func TestQuorum_ATryDoesNotTakeItsTurn(t *testing.T) {
 		time.Sleep(5 * time.Second)
 	})
 }
+
+// Where others are known to wait, a Lock asks only in its turn. Even so it says that servers are missing, or that its
+// Clients shut down.
+func TestQuorum_InTurnItStillSaysWhatIsWrong(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p := w.knowing()
+		p.Unplug(0)
+		p.Unplug(1)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := p.quorum().Lock(ctx)
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
+	})
+	play(t, 3, func(t *testing.T, w *stage) {
+		p, rival := w.knowing(), w.process()
+		var keeps []*holdfast.Lease
+		for _, c := range p.Clients {
+			keeps = append(keeps, w.Lock(c.Mutex("keeps")))
+		}
+		l := w.lock(rival.quorum())
+		done := p.ShutDown(t.Context())
+		_, err := p.quorum().Lock(t.Context())
+		world.WantErr(t, err, holdfast.ErrClosed)
+		redises.Release(t, l)
+		for _, k := range keeps {
+			redises.Release(t, k)
+		}
+		for range p.Clients {
+			<-done
+		}
+		time.Sleep(5 * time.Second)
+	})
+}

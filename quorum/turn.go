@@ -33,6 +33,7 @@ type turn struct {
 	waits  bool // it is for a Lock; a TryLock takes no turn
 	began  time.Time
 	placed bool          // servers may have its place
+	heard  int           // how many servers have said its place at a time
 	ahead  int           // how many were before it when it last looked
 	pause  time.Duration // the last one; 0 if that has changed since
 }
@@ -62,7 +63,25 @@ func (t *turn) lines() *line.Lines { return t.quorum.members[0].Engine.Lines }
 
 // mayAsk reports whether the caller may ask for the lock now. At first it may, unless others were known to wait lately.
 func (t *turn) mayAsk(ctx context.Context, first bool) bool {
-	return !t.waits || first && !t.crowded() || t.mine(ctx)
+	return !t.waits || first && !t.crowded() || t.draining() || t.mine(ctx)
+}
+
+// draining reports whether so many Clients are in Shutdown that only asking tells whether the caller may go on.
+func (t *turn) draining() bool {
+	left := slices.DeleteFunc(slices.Clone(t.quorum.members), func(m Member) bool { return m.Engine.Draining().Err() != nil })
+	return len(left) < t.quorum.majority()
+}
+
+// unasked returns what a caller that has not asked for the lock knows of it: nil, if it has named no place.
+func (t *turn) unasked() error {
+	switch {
+	case !t.placed:
+		return nil
+	case t.heard < t.quorum.majority():
+		return fmt.Errorf("%d of %d servers said who waits: %w", t.heard, len(t.quorum.members), errs.NoQuorum)
+	default:
+		return fmt.Errorf("others have waited longer: %w", errs.Busy)
+	}
 }
 
 // crowded reports whether others were known to wait lately.
@@ -86,6 +105,7 @@ func (t *turn) mine(ctx context.Context) bool {
 	}, func(come []int) bool { return count(come, known) >= t.quorum.majority() })
 	places = slices.DeleteFunc(places, func(before int) bool { return !known(before) })
 	ahead := 0
+	t.heard = max(t.heard, len(places))
 	if len(places) >= t.quorum.majority() {
 		ahead = slices.Min(places)
 		if first && ahead == 0 {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
@@ -21,6 +20,9 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 	for first := true; ; first = false {
 		mayAsk := turn.mayAsk(ctx, first)
 		if end := ctx.Err(); end != nil {
+			if last == nil {
+				last = turn.unasked()
+			}
 			return nil, because(end, last)
 		}
 		if mayAsk {
@@ -35,8 +37,6 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 				return nil, ended(ctx, err)
 			}
 			last = turn.refused(ctx, last, err)
-		} else if last == nil {
-			last = errBehind
 		}
 		// The pause is random, so that of several callers that each took a part of the servers,
 		// every one is alone at some time.
@@ -44,9 +44,6 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 		a.Waited = time.Since(started)
 	}
 }
-
-// errBehind is the last error of a caller that has not asked yet.
-var errBehind = fmt.Errorf("others have waited longer: %w", errs.Busy)
 
 // The bounds of the pause between two rounds: see turn.next.
 const (

@@ -210,7 +210,7 @@ func TestSupersede_Waiters(t *testing.T) {
 		l := granted(t, second)
 		work := l.Context(t.Context())
 
-		_, err = r.Mutex(world.Name, newest...).TryLock(t.Context())
+		_, err = w.FarAway(400*time.Millisecond).Mutex(world.Name, newest...).TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBusy)
 		if _, err := r.MyLock.Ask(t.Context()); err != nil {
 			t.Error(err)
@@ -294,6 +294,31 @@ func TestSupersede_InBetween(t *testing.T) {
 			go l.Extend(context.Background(), time.Minute)
 			time.Sleep(10 * time.Millisecond)
 		}, time.Second, 4 * time.Second},
+		"the holder has released before it knows": {func(t *testing.T, w *world.World, p *world.Process) {
+			l := hold(w, p)
+			p.Mute()
+			next := w.GoLock(t.Context(), newest(p))
+			time.Sleep(10 * time.Millisecond)
+			w.Release(l)
+			l = granted(t, next)
+			w.At(10 * time.Second)
+			world.WantErr(t, l.Err(), nil)
+			p.Unmute()
+			go func() {
+				<-l.Done()
+				_ = l.Release(context.Background())
+			}()
+		}, 0, 2 * time.Second},
+		"the inner lease is released": {func(t *testing.T, w *world.World, p *world.Process) {
+			l := hold(w, p)
+			inner := w.Lock(l.Context(t.Context()), newest(p))
+			go func() {
+				<-l.Done()
+				_ = inner.Release(context.Background())
+				time.Sleep(10 * time.Second)
+				_ = l.Release(context.Background())
+			}()
+		}, 10 * time.Second, 13 * time.Second},
 		"the inner lease alone has a grace": {func(t *testing.T, w *world.World, p *world.Process) {
 			l := hold(w, p)
 			w.Lock(l.Context(t.Context()), newest(p, grace))
@@ -320,5 +345,25 @@ func TestSupersede_DoesNotGoWithPausable(t *testing.T) {
 		world.WantErr(t, err, holdfast.ErrBadArgument)
 		w.At(10 * time.Second)
 		w.Release(l)
+	})
+}
+
+// Shutdown does not wait for what has given way and is released.
+func TestSupersede_Shutdown(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		newest := []holdfast.LeaseOption{holdfast.Supersede(), holdfast.Grace(5 * time.Second)}
+		l := w.Lock(t.Context(), p.Mutex(world.Name, newest...))
+		p.On(world.RenewRun, 1, redistest.DelayReply(2*time.Second))
+		for p.Runs(world.RenewRun) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		next := w.GoLock(t.Context(), q.Mutex(world.Name, newest...))
+		<-l.Done()
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrSuperseded)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		must(t, p.Shutdown(ctx))
+		w.Release(granted(t, next))
 	})
 }

@@ -185,17 +185,27 @@ func (h *hold) giveWayTo(c *claim) {
 // of them has one.
 func (h *hold) giveWay() {
 	h.mu.Lock()
-	if grace := h.graceOfAll(); grace > 0 {
-		cut := time.Now().Add(max(grace, h.stillStays()))
-		if !h.gone && cut.Before(h.deadline) {
-			h.deadline, h.seldomToWrite().yields = cut, cut
+	if grace := h.graceOfAll(); grace > 0 && !h.gone {
+		yields := time.Now().Add(max(grace, h.stillStays()))
+		if yields.Before(h.deadline) {
+			h.seldomToWrite().yields = yields
 		}
 	}
+	underWay := h.renewing || h.seldom != nil && h.seldom.prolongs != 0
 	h.mu.Unlock()
 	_ = h.endAll(overtaken)
-	h.cut()
-	if engine.Sleep(h.engine.Closing(), conn.MaxWindow) == nil {
-		h.cut() // a request that was on its way may have prolonged it
+	if h.cut() && underWay {
+		h.engine.Background(h.cutAgain)
+	}
+}
+
+// cutAgain cuts once no request that was on its way can prolong the hold any more. Shutdown does not wait for that.
+func (h *hold) cutAgain() {
+	ctx, stop := context.WithCancel(h.engine.Closing())
+	defer stop()
+	defer context.AfterFunc(h.engine.Draining(), stop)()
+	if engine.Sleep(ctx, conn.MaxWindow) == nil {
+		h.cut()
 	}
 }
 
@@ -210,19 +220,18 @@ func (h *hold) graceOfAll() (longest time.Duration) {
 	return longest
 }
 
-// cut has Redis keep a hold that gives way for what is left of its time, unless it is released. If the request fails,
-// the hold lasts for its lease.
-func (h *hold) cut() {
+// cut has Redis keep a hold that gives way for what is left of its time, and reports whether it is to. It does
+// nothing once the hold is released. If the request fails, the hold lasts for its lease.
+func (h *hold) cut() bool {
 	h.mu.Lock()
-	over := h.lost() != bySuperseded || h.seldom.yields.IsZero() || h.seldom.freed
-	left := time.Millisecond
-	if !over {
-		left = max(left, time.Until(h.seldom.yields))
+	if h.lost() != bySuperseded || h.seldom.yields.IsZero() || h.seldom.freed {
+		h.mu.Unlock()
+		return false
 	}
+	left := max(time.Until(h.seldom.yields), time.Millisecond)
 	h.mu.Unlock()
-	if !over {
-		ctx, cancel := engine.Bounded(h.engine.Closing())
-		defer cancel()
-		_ = h.engine.Conn.Run(ctx, h.keep(left))
-	}
+	ctx, cancel := engine.Bounded(h.engine.Closing())
+	defer cancel()
+	_ = h.engine.Conn.Run(ctx, h.keep(left))
+	return true
 }

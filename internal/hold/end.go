@@ -206,8 +206,9 @@ func (h *hold) endAll(l loss) error {
 		over = append(over, h.finish(h.leases, l.how))
 	}
 	err := h.because(l.how)
-	released := l.how.byItself() && len(over) == 0 // while an entry is under way, which now fails
-	if l.how.byItself() {
+	// While an entry is under way, which now fails, the last lease may have been released before.
+	released := l.how.byItself() && len(over) == 0 && h.seldom.unentered.how == notYet
+	if l.how.byItself() && len(over) > 0 {
 		h.keepFor(over)
 	}
 	h.mu.Unlock()

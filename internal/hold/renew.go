@@ -156,12 +156,12 @@ func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost, stays := h.lost(), h.stillStays() > 0
 	yields := lost == bySuperseded && !h.seldom.yields.IsZero()
-	if lost.byItself() && !yields {
+	if lost.byItself() {
 		h.deadline = later(h.deadline, end)
 	}
 	h.mu.Unlock()
 	if yields {
-		h.engine.Background(h.cut)
+		h.engine.Background(func() { h.cut() })
 	}
 	if lost == byLoss || lost == notYet && stays {
 		h.settle(0)

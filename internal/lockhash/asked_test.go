@@ -128,20 +128,20 @@ func TestClaimAndWithdrawScripts(t *testing.T) {
 		{"claim a 0", "0", "", "newest T1:b T0:a 1m0s"}, // it comes late
 		{"granted a T0", "0", "", "newest T1:b T0:a 1m0s"},
 		{"granted b T1", "1 T1", "", "newest T1:b T0:a 1m0s"},
-		{"withdraw b", "1", "0", "newest T1-b T0:a 1m0s"},
-		{"claim b 0", "0", "", "newest T1-b T0:a 1m0s"}, // it comes late
-		{"granted a T0", "1 T0", "", "newest T0:a T1-b 1m0s"},
-		{"withdraw c", "1", "0", "newest T0-c T0:a T1-b 1m0s"}, // before its claim
-		{"claim c 0", "0", "", "newest T0-c T0:a T1-b 1m0s"},
-		{"claim d 0", "1 T2", "", "newest T2:d T0-c T0:a T1-b 1m0s"},
-		{"granted lost T1", "0", "", "newest T2:d T0-c T0:a T1-b 1m0s"}, // it has been dropped, or the key was lost
-		{"granted lost T3", "1 T3", "", "newest T3:lost T2:d T0-c T0:a T1-b 1m0s"},
+		{"withdraw b", "1", "0", "newest T0-b T0:a 1m0s"},
+		{"claim b 0", "0", "", "newest T0-b T0:a 1m0s"}, // it comes late
+		{"granted a T0", "1 T0", "", "newest T0:a T0-b 1m0s"},
+		{"withdraw c", "1", "0", "newest T0-c T0:a T0-b 1m0s"}, // before its claim
+		{"claim c 0", "0", "", "newest T0-c T0:a T0-b 1m0s"},
+		{"claim d 0", "1 T1", "", "newest T1:d T0-c T0:a T0-b 1m0s"},
+		{"granted lost T0", "0", "", "newest T1:d T0-c T0:a T0-b 1m0s"}, // it has been dropped, or the key was lost
+		{"granted lost T3", "1 T3", "", "newest T3:lost T1:d T0-c T0:a T0-b 1m0s"},
 		{"later", "", "", ""},
-		{"claim e 0", "1 U0", "", "newest U0:e T3:lost T2:d T0:a 1m0s"}, // one of those may still be served
+		{"claim e 0", "1 U0", "", "newest U0:e T3:lost T1:d T0:a 1m0s"}, // one of those may still be served
 		{"granted e U0", "1 U0", "", "newest U0:e 1m0s"},
-		{"granted d T2", "0", "", "newest U0:e 1m0s"},
+		{"granted d T1", "0", "", "newest U0:e 1m0s"},
 		{"gone newest", "", "", ""},
-		{"granted d T2", "1 T2", "", "newest T2:d 1m0s"},
+		{"granted d T1", "1 T1", "", "newest T1:d 1m0s"},
 		{"gone newest", "", "", ""},
 		{"withdraw d", "1", "0", "newest U0-d 1m0s"},
 	})

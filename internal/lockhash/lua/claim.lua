@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the claimants: a string "<came>:<claimant> ...", at most 64: who they are, and when each
 --         came, in microseconds of the server's clock. Those behind a '-' in place of the ':' have
---         withdrawn
+--         withdrawn, at that time
 -- KEYS[2] the lock. While the slot is on the move only KEYS[1] is sent, since a call with several keys
 --         would get TRYAGAIN. The holder's Client then finds the newest by polling
 -- ARGV[1] not-after, in microseconds of the server's clock

@@ -9,10 +9,10 @@
 --         {0, time}   it was done before
 
 local list, listed = redis.call('GET', KEYS[1]) or '', nil
-local text = string.gsub(list, '(%d+)([:-])(%S+)', function(at, mark, claimant)
+local text = string.gsub(list, '(%d+)([:-])(%S+)', function(_, mark, claimant)
   if claimant == ARGV[2] then
     listed = mark
-    return at .. '-' .. claimant
+    return string.format('%.0f-', now) .. claimant
   end
 end)
 if listed == '-' then

@@ -613,15 +613,23 @@ func TestQuorum_InTurnItStillSaysWhatIsWrong(t *testing.T) {
 		world.WantErr(t, err, holdfast.ErrNoQuorum)
 	})
 	play(t, 3, func(t *testing.T, w *stage) {
-		p, rival := w.knowing(), w.process()
+		p, rival, waiter := w.knowing(), w.process(), w.process()
 		var keeps []*holdfast.Lease
 		for _, c := range p.Clients {
 			keeps = append(keeps, w.Lock(c.Mutex("keeps")))
 		}
 		l := w.lock(rival.quorum())
+		waits, leave := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() { left <- redistest.Err(waiter.quorum().Lock(waits)) }()
+		time.Sleep(time.Second)
 		done := p.ShutDown(t.Context())
-		_, err := p.quorum().Lock(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := p.quorum().Lock(ctx)
 		world.WantErr(t, err, holdfast.ErrClosed)
+		leave()
+		world.WantErr(t, <-left, context.Canceled)
 		redises.Release(t, l)
 		for _, k := range keeps {
 			redises.Release(t, k)

@@ -90,7 +90,7 @@ func (a *acquisition) forNewest(ctx context.Context, wait bool) (l *Lease, err e
 		return a.fresh(ctx, wait)
 	}
 	if ctx.Value(twiceKey{}) != nil {
-		return nil, fmt.Errorf("Supersede does not go with Pausable: %w", errs.BadArgument)
+		return nil, fmt.Errorf("a lock with Supersede, under Pausable: %w", errs.BadArgument)
 	}
 	c := &claim{engine: a.engine, resource: r, as: NewOwner(a.engine.NewOwner())}
 	if wait {

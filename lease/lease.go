@@ -96,13 +96,13 @@ func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
 	return (*hold.Lease)(l).AtLeast(ctx, d)
 }
 
-// Asked returns a channel that is closed when somebody wants what is held: a waiter has a place in its queue, of
-// this process or another; or Ask was called. So a holder for whom it is enough to work while nobody else wants to
-// can release. Once it is closed it stays so. It is never closed after the lease has ended.
+// Asked returns a channel that is closed when somebody wants what is held: a caller of this process or another waits for
+// it, or has called Ask. A holder that works only while nobody else wants to then releases. The channel is not
+// closed by the end of the lease.
 //
-// The first call has the Client look, with a request each 1.25 s and at each message, until somebody wants it or the
-// lease ends. An Ask is noticed at once, by a message; if that is lost, and for a waiter, within 1.25 s. Java that
-// waits is not noticed. Mutex, FairMutex and the stripes of a Striped can do that; for other kinds Asked returns nil,
+// From the first call on the Client looks, with a request every 1.25 s and at each message, until somebody wants it or the
+// lease ends. It notices an Ask at once, by a message, or within 1.25 s if that is lost; a waiter within 1.25 s; and Java that
+// waits never. Mutex, FairMutex and the stripes of a Striped can do that; for other kinds Asked returns nil,
 // a channel that is never closed.
 func (l *Lease) Asked() <-chan struct{} { return (*hold.Lease)(l).Asked() }
 

@@ -67,19 +67,20 @@ func Notified() Option {
 }
 
 // Supersede has the newest Lock of a Mutex, a FairMutex or a stripe win, if all that lock the name have the option: a
-// deploy of the latest commit, a reload after each change. While it waits, the holder's lease ends with
-// ErrSuperseded, and the older ones that wait return that too, each when it is its turn. The lock goes to the newest
-// when the holder has released it: so the former work has stopped. If each lease on the hold has a Grace, that is at the
-// latest when the longest is over; otherwise, when the rest of the lease is.
+// deploy of the latest commit, a reload after each change. When a newer Lock comes, the holder's lease ends with
+// ErrSuperseded. The newer Lock is granted once the holder has released the lock, so the former work has stopped; at the
+// latest after the holder's Grace or, without one, after the rest of its lease. Older Locks that wait return
+// ErrSuperseded, each when it is its turn.
 //
-// A Lock that fails is not the newest any more; one whose process dies while it waits still supersedes the older ones. A
-// nested Lock has what the outer one has. A TryLock supersedes nobody, and counts as the newest when it is granted.
-// Holders without the option end for nobody, nor does a hold that was attached, and Ask ends no lease. A MultiLock comes
-// to each of its locks in turn. Do with Pausable refuses it.
+// A Lock that fails is not the newest any more. But if its process dies while it waits, the older ones are superseded all the
+// same. A TryLock supersedes nobody; it counts as the newest when it is granted. Ask supersedes nobody either. A holder
+// without the option is not superseded, nor is a lease from Attach. A nested Lock has what the outer one has; the hold then
+// has a Grace if each of its leases has one. A MultiLock locks its members one after another, and so supersedes at
+// different times. Do with Pausable fails with ErrBadArgument.
 //
-// Each Lock costs two requests more, and each hold a subscription, on the one connection that a Client has for all, a
-// goroutine, and a request each 1.25 s; by that the holder finds out if the message is lost. Such a lock is not passed
-// on within the process (see Cohort). Other kinds ignore the option. The default is off.
+// Each Lock costs two requests more. Each hold costs a subscription, on the one connection that a Client has for all, a
+// goroutine, and a request every 1.25 s, by which the holder finds out if the message is lost. Such a lock is not passed on
+// within the process (see Cohort). Other kinds ignore the option. The default is off.
 func Supersede() Option {
 	return func(s *hold.Settings) { s.Supersede = true }
 }

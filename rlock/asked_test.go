@@ -319,6 +319,16 @@ func TestSupersede_InBetween(t *testing.T) {
 				_ = l.Release(context.Background())
 			}()
 		}, 10 * time.Second, 13 * time.Second},
+		"an Extend is given up, and comes late": {func(t *testing.T, w *world.World, p *world.Process) {
+			l := hold(w, p, grace)
+			p.On(world.RenewRun, 1, redistest.Delay(300*time.Millisecond))
+			go func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+				defer cancel()
+				_ = l.Extend(ctx, time.Minute)
+			}()
+			time.Sleep(10 * time.Millisecond)
+		}, time.Second, 13 * time.Second},
 		"the inner lease alone has a grace": {func(t *testing.T, w *world.World, p *world.Process) {
 			l := hold(w, p)
 			w.Lock(l.Context(t.Context()), newest(p, grace))

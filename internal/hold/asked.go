@@ -1,4 +1,4 @@
-// Holders that are asked for what they hold: Asked tells them, and Supersede has them give way. A message is a hint
+// Holders that are asked for what they hold: Asked notifies them, and Supersede has them give way. A message is a hint
 // to ask Redis, never a proof, and a poll makes up for one that is lost.
 
 package hold
@@ -21,13 +21,17 @@ type Asked interface {
 	Keeping
 	// Wanted asks whether anybody wants it from that holder. The reply is Done if so, and else Refused.
 	Wanted(holder Owner) *conn.Call
-	// Claim names the claimant as the newest that wants it, if came is 0; for one that was granted it, it asks
-	// whether a newer one has come since. Claimed says what the answer was: when the claimant came, and whether it is
-	// the newest still.
-	Claim(claimant Owner, came int64, publish string) *conn.Call
-	Claimed(claim *conn.Call) (came int64, newest bool)
-	// Withdraw takes the claim back.
-	Withdraw(claimant Owner) *conn.Call
+	// NewClaim returns the claim of one Lock with Supersede. It asks nobody.
+	NewClaim() Claim
+}
+
+// Claim is the wish of a Lock with Supersede: it is served unless a newer one comes.
+type Claim interface {
+	// Name names the claim as the newest. Once that is done, it asks whether the claim is the newest still. It
+	// returns errs.Superseded if it is not.
+	Name(ctx context.Context) error
+	// Withdraw takes the claim back, in the background and within limit, so that those that came before are served.
+	Withdraw(limit time.Duration)
 }
 
 // Asked is Asked of lease.Lease.
@@ -72,15 +76,6 @@ func (l *Lease) listen(r Asked, asked chan<- struct{}) {
 	})
 }
 
-// claim is the wish of a Lock with Supersede: it is served unless a newer one comes.
-type claim struct {
-	engine   *engine.Engine
-	resource Asked
-	as       Owner
-	came     int64 // when it was named; 0: it is not, as far as is known
-	late     int64 // the not-after of requests whose reply was never heard; 0: there are none
-}
-
 // forNewest is fresh, and with Supersede it grants to the newest that wants the resource: it returns
 // errs.Superseded if that is another by the time of the grant. A try is named only then, because it must not end a
 // hold that it does not get.
@@ -92,21 +87,21 @@ func (a *acquisition) forNewest(ctx context.Context, wait bool) (l *Lease, err e
 	if ctx.Value(twiceKey{}) != nil {
 		return nil, fmt.Errorf("a lock with Supersede, under Pausable: %w", errs.BadArgument)
 	}
-	c := &claim{engine: a.engine, resource: r, as: NewOwner(a.engine.NewOwner())}
+	c := r.NewClaim()
 	if wait {
-		err = c.name(ctx)
+		err = c.Name(ctx)
 	}
 	if err == nil {
 		l, err = a.fresh(ctx, wait)
 	}
 	if err == nil {
-		err = c.confirm(ctx, l)
+		err = l.confirm(ctx, c)
 	}
 	if err != nil {
-		c.withdraw(a.settings.Length)
+		c.Withdraw(settleLimit(a.settings.Length))
 		return nil, err
 	}
-	l.hold.giveWayTo(c)
+	l.hold.giveWayTo(r, c)
 	return l, nil
 }
 
@@ -117,20 +112,20 @@ type twiceKey struct{}
 // came in between, so it is refused.
 func Twice(ctx context.Context) context.Context { return context.WithValue(ctx, twiceKey{}, true) }
 
-// confirm asks whether the claimant, which was granted l, is the newest still. If not, or if the lease is over by
+// confirm asks whether the claim, for which l was granted, is the newest still. If not, or if the lease is over by
 // then, it gives l back and returns why.
-func (c *claim) confirm(ctx context.Context, l *Lease) error {
+func (l *Lease) confirm(ctx context.Context, c Claim) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.hold.life(), cancel)()
-	err := c.name(ctx)
+	err, h := c.Name(ctx), l.hold
 	if ended := l.why(); ended != nil {
 		err = ended
-	} else if c.engine.Closing().Err() != nil {
+	} else if h.engine.Closing().Err() != nil {
 		err = errs.Closed
 	}
 	if errors.Is(err, errs.Closed) { // the lease may have ended with the Client, which leaves the hold in Redis
-		giveUp(c.engine, c.resource, l.Owner(), l.hold.lateUntil(), l.length)
+		giveUp(h.engine, h.resource, l.Owner(), h.lateUntil(), l.length)
 	}
 	if err != nil {
 		l.disown()
@@ -138,44 +133,12 @@ func (c *claim) confirm(ctx context.Context, l *Lease) error {
 	return err
 }
 
-// name names the claimant, or asks whether it is the newest still. It returns errs.Superseded if it is not.
-func (c *claim) name(ctx context.Context) error {
-	call := c.resource.Claim(c.as, c.came, c.engine.Publish(ctx))
-	err := c.engine.Conn.Run(ctx, call)
-	notAfter, unheard := call.Outstanding()
-	if unheard {
-		c.late = max(c.late, notAfter)
-	}
-	if err != nil {
-		return err
-	}
-	came, newest := c.resource.Claimed(call)
-	if !newest {
-		return errs.Superseded
-	}
-	c.came = came
-	return nil
-}
-
-// withdraw takes the name back, in the background, so that those who came before are served. That is tried for
-// as long as a lease.
-func (c *claim) withdraw(length time.Duration) {
-	if c.came == 0 && c.late == 0 {
-		return
-	}
-	c.engine.Settle(c.late, settleLimit(length), func(ctx context.Context) (*conn.Call, error) {
-		call := c.resource.Withdraw(c.as)
-		call.Cleanup = true
-		return call, c.engine.Conn.Run(ctx, call)
-	})
-}
-
 // giveWayTo ends the hold once a newer claim has come.
-func (h *hold) giveWayTo(c *claim) {
-	h.engine.Watch(h.life(), c.resource.Notices(), line.PollBound, func() {
+func (h *hold) giveWayTo(r Asked, c Claim) {
+	h.engine.Watch(h.life(), r.Notices(), line.PollBound, func() {
 		ctx, cancel := engine.Bounded(h.life())
 		defer cancel()
-		if errors.Is(c.name(ctx), errs.Superseded) {
+		if errors.Is(c.Name(ctx), errs.Superseded) {
 			h.giveWay()
 		}
 	})

@@ -1,4 +1,4 @@
-// What is asked of a lock's holder: to give it up, at once or when it can.
+// A lock's holder is asked to give it up.
 
 package lockhash
 
@@ -10,10 +10,8 @@ import (
 )
 
 var (
-	askScript      = conn.NewScript("lock/ask", lua("ask"))
-	wantedScript   = conn.NewScript("lock/wanted", lua("wanted"), conn.Always)
-	claimScript    = conn.NewScript("lock/claim", lua("claim"))
-	withdrawScript = conn.NewScript("lock/withdraw", lua("withdraw"), conn.Always)
+	askScript    = conn.NewScript("lock/ask", lua("ask"))
+	wantedScript = conn.NewScript("lock/wanted", lua("wanted"), conn.Always)
 )
 
 // AskHolder asks the holder to give the lock up. It reports whether anybody holds it.
@@ -46,26 +44,3 @@ func (q *Queue) Wanted(owner hold.Owner) *conn.Call {
 		Args:   []any{owner.String()},
 	}
 }
-
-// Claim implements hold.Asked.
-func (q *Queue) Claim(claimant hold.Owner, came int64, publish string) *conn.Call {
-	at := q.At()
-	return &conn.Call{
-		Script: claimScript,
-		Keys:   []string{q.space().NewestAt(q.Key()), at.Hash},
-		Enough: 1,
-		Args:   []any{claimant.String(), came, q.claimLife(), publish, at.Grant},
-	}
-}
-
-// Withdraw implements hold.Asked.
-func (q *Queue) Withdraw(claimant hold.Owner) *conn.Call {
-	return &conn.Call{
-		Script: withdrawScript,
-		Keys:   []string{q.space().NewestAt(q.Key())},
-		Args:   []any{claimant.String(), q.claimLife()},
-	}
-}
-
-// claimLife returns how long Redis keeps who are the newest, in ms: as long as a token that has an end.
-func (q *Queue) claimLife() int64 { return hold.RemadeLife(q.tokenLife) }

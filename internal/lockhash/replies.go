@@ -77,12 +77,12 @@ func (q *Queue) Awaited(call *conn.Call) bool {
 	return heard || call.Status() == conn.Awaited
 }
 
-// Claimed implements hold.Asked. It reads the reply of claim.lua.
-func (q *Queue) Claimed(claim *conn.Call) (came int64, newest bool) {
-	if claim.Status() != conn.Done {
+// claimed reads the reply of claim.lua: when the claimant came, and whether it is the newest.
+func claimed(call *conn.Call) (came int64, newest bool) {
+	if call.Status() != conn.Done {
 		return 0, false
 	}
-	return claim.Int(2), true
+	return call.Int(2), true
 }
 
 // renewed is the usual answer of renew.lua in full.

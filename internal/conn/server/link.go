@@ -20,8 +20,8 @@ const (
 	// glance is how long a read looks once more after its deadline: the reply may have come while
 	// this process itself had no processor.
 	glance = time.Millisecond
-	// shortNap and longNap are the first and the last nap of a reader that does not await the network. Each is twice
-	// as long as the one before, so they take 124 ms together. Whatever was not answered by then is awaited as usual:
+	// shortNap and longNap bound the naps of a reader that does not await the network. Each is half as long again as
+	// the one before, so what was answered after t is heard by 1.5 t + 4 ms. Together they take 128 ms. Whatever was not answered by then is awaited as usual:
 	// the server is slow, not this process.
 	shortNap, longNap = 4 * time.Millisecond, 64 * time.Millisecond
 	// staysLate is how many answers must be heard in time until a connection for renewals expects that of the next.
@@ -138,7 +138,7 @@ func (l *link) look(b []byte) (int, error) {
 // nap looks for the answer between naps. It returns 0 if none has come, or if reading as usual is to tell what has
 // become of the connection, which it may do for a first turn.
 func (l *link) nap(b []byte) (int, error) {
-	for nap := shortNap; ; nap *= 2 {
+	for nap := shortNap; ; nap += nap / 2 {
 		n, ok := l.looker.Peek(b)
 		if n > 0 {
 			return n, nil

@@ -78,7 +78,8 @@ func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
 // Lock asks all servers at once, and waits for each for at most half a second. If that is no
 // grant, it gives back what it has taken, and asks again after a random time, at most 250 ms,
 // as long as ctx allows. If ctx ends, the error matches ctx's error. It also matches ErrBusy if
-// another was found to hold the lock, or ErrNoQuorum if no majority could be asked. If an error
+// another was found to hold the lock, or if its turn had not come: a process that has seen others wait in the last 10 s
+// asks only in turn. It matches ErrNoQuorum if no majority could be asked. If an error
 // that asking again does not mend keeps a majority from granting, Lock returns it at once. What
 // unanswered requests have taken is given back within a second of the answer, or runs out.
 func (q *Quorum) Lock(ctx context.Context) (*Lease, error) {

@@ -21,8 +21,8 @@ const (
 	// this process itself had no processor.
 	glance = time.Millisecond
 	// shortNap and longNap bound the naps of a reader that does not await the network. Each is half as long again as
-	// the one before, so what was answered after t is heard by 1.5 t + 4 ms. Together they take 128 ms. Whatever was not answered by then is awaited as usual:
-	// the server is slow, not this process.
+	// the one before, so what was answered after t is heard by 1.5 t + 4 ms. Together they take 128 ms. Whatever was
+	// not answered by then is awaited as usual: the server is slow, not this process.
 	shortNap, longNap = 4 * time.Millisecond, 64 * time.Millisecond
 	// staysLate is how many answers must be heard in time until a connection for renewals expects that of the next.
 	staysLate = 16

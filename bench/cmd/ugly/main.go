@@ -93,6 +93,7 @@ type tree struct {
 	binary string // the tests, built
 	order  []string
 	rows   map[string]*row
+	failed error // a scene that ended for another reason than a goal that is not met
 }
 
 // row is what a figure was in each round.
@@ -143,11 +144,8 @@ func (t *tree) play(ctx context.Context, scene string) {
 	c.Dir = filepath.Dir(t.binary)
 	c.Env = append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=1")
 	out, err := c.CombinedOutput()
-	found := figure.FindAllStringSubmatch(string(out), -1)
-	if err != nil && len(found) == 0 {
-		fmt.Fprintf(os.Stderr, "%s\n%s: %s: %v\n", out, t.name, scene, err)
-	}
-	for _, f := range found {
+	missed := false
+	for _, f := range figure.FindAllStringSubmatch(string(out), -1) {
 		r := t.rows[f[1]]
 		if r == nil {
 			r = &row{goal: f[2]}
@@ -156,7 +154,13 @@ func (t *tree) play(ctx context.Context, scene string) {
 		r.values = append(r.values, f[3])
 		if f[4] == "met" {
 			r.met++
+		} else {
+			missed = true
 		}
+	}
+	if err != nil && !missed {
+		t.failed = fmt.Errorf("%s: %s: %w", t.name, scene, err)
+		fmt.Fprintf(os.Stderr, "%s\n%v\n", out, t.failed)
 	}
 }
 
@@ -170,7 +174,7 @@ func table(ctx context.Context, now *tree, trees []*tree) error {
 		fmt.Printf(" %s |", t.name)
 	}
 	fmt.Printf(" met |\n|---|---|%s---|\n", strings.Repeat("---|", len(trees)))
-	var err error
+	err := now.failed
 	for _, what := range now.order {
 		fmt.Printf("| %s | %s |", what, now.rows[what].goal)
 		for _, t := range trees {

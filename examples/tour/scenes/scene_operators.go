@@ -27,7 +27,10 @@ func inAHurry(ctx context.Context, s *stage) error {
 	for n, m := range []*fairlock.Mutex{s.B.FairMutex(name), c.FairMutex(name, fairlock.Priority(1))} {
 		waiting[n] = later(ctx, m.Lock)
 		for waiters := 0; waiters <= n; {
-			if waiters, err = s.A.FairMutex(name).QueueLength(ctx); err != nil {
+			if waiters, err = s.A.FairMutex(name).QueueLength(ctx); err == nil {
+				err = sleep(ctx, 5*time.Millisecond)
+			}
+			if err != nil {
 				return err
 			}
 		}

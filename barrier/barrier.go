@@ -19,9 +19,9 @@
 //
 // The next party to come after that begins the next generation, which knows nothing of the last.
 //
-// Redis decides whether a generation trips or breaks, in one script. So the parties of a generation
-// agree: no party gets that it has tripped and another that it has broken, as long as Redis keeps
-// its data. A party that cannot learn which it was gets ErrUnknown. docs/barrier.md has each case.
+// Redis decides whether a generation trips or breaks, in one script. So as long as Redis keeps its
+// data the parties of a generation agree: it has tripped for all of them, or for none. A party that
+// cannot learn which it was gets ErrUnknown. docs/barrier.md has each case.
 package barrier
 
 import (

@@ -27,7 +27,7 @@ type Info struct {
 	Left time.Duration
 }
 
-// Leads reports whether the Info is about a leader: it is false for nobody.
+// Leads reports whether the Info is about a leader. It is false if nobody leads.
 func (i Info) Leads() bool { return i.Token != 0 }
 
 // Leader returns who leads. If nobody does, the error matches ErrNoLeader. A leader is seen from

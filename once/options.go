@@ -82,8 +82,9 @@ const (
 // OnBusy sets what a call does while another does the work of its key. The default is Wait.
 func OnBusy(b Busy) Option { return func(s *settings) { s.busy = b } }
 
-// Pausable makes the Once heed Client.Pause of its name: while that is paused, the work of no key begins. Who would do it waits
-// as OnBusy says, and its error matches ErrPaused; results that are kept are returned. It costs one request more for each work.
+// Pausable makes the Once heed Client.Pause of its name: while that is paused, the work of no key begins. A caller that
+// would do it waits or fails at once, as OnBusy says; its error matches ErrPaused. Results that are kept are returned.
+// Pausable costs one request more for each work.
 func Pausable() Option { return func(s *settings) { s.pausable = true } }
 
 // Fingerprint makes the key stand for work on this payload alone. A call with another payload

@@ -17,7 +17,7 @@ import (
 // for at most that long.
 const placeKept = 2 * line.PollBound
 
-// openly is one release in how many is left to those outside the queue, if there are any. It is a
+// openly is n if one release in n is left to those outside the queue, if there are any. It is a
 // prime, so that it does not keep step with releases at round times.
 const openly = 3
 

@@ -43,13 +43,13 @@ func Identity(name string) Option { return func(c *config) { c.identity = name }
 // bytes. The default is "".
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
-// Weight sets how much the member takes: shares of the shards are as the weights, to within one shard. w is from 1 to
-// MaxWeight; the default is 1.
+// Weight sets how much the member takes: members share the shards in proportion to their weights, to within one shard.
+// w is from 1 to MaxWeight; the default is 1.
 func Weight(w int) Option { return func(c *config) { c.weight = w } }
 
-// Moves bounds how many shards are asked for at a time: as long as members have too many, or shards are free, no
-// more than n are. Works that stop slowly while other members come may add some. It does not bound how many a member takes that
-// are free, as those of one that has died. The default is 0, no bound. All members should say the same.
+// Moves bounds how many shards members ask others for at a time: n, while some members have too many, or shards are
+// free; a few more if works stop slowly while other members come. A member may take any number of free shards, such as
+// those of a member that has died. The default is 0, no bound. All members should say the same.
 func Moves(n int) Option { return func(c *config) { c.moves = n } }
 
 // Lease sets how long a member has its shards after the last renewal. If its process dies, others take them

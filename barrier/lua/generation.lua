@@ -63,11 +63,10 @@ if current.open and #over == 100 then
   end
 end
 
--- how returns how a generation stands: 0 open, 1 tripped, 2 broken, 3 not known. entry is that of one
--- of its parties, if there is one. After a failover that forgets, the numbers of generations that
--- never were on this server lie among those that were. So a generation has tripped only if something
--- here says so: the record, or that one of its parties has come, and it is not open and has not
--- broken.
+-- how returns the state of a generation: 0 open, 1 tripped, 2 broken, 3 not known. entry is that of one of its parties,
+-- if there is one. After a failover that forgets, the numbers of generations that never were on this server lie among
+-- those that were. So a generation has tripped only if this server has proof: the record says so; or one of its parties
+-- has come, and the generation is neither open nor broken.
 local function how(id, entry)
   local number = ' ' .. text(id) .. ' '
   if id == current.id and current.open then
@@ -82,8 +81,7 @@ local function how(id, entry)
   return 3
 end
 
--- appended returns a list of numbers with one more, and the number that it has dropped for that, if it
--- has.
+-- appended returns a list of numbers with one more, and the number that it has dropped for that, if any.
 local function appended(list, id)
   list = list .. text(id) .. ' '
   if select(2, string.gsub(list, '%d+', '')) <= 100 then

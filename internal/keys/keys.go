@@ -109,7 +109,7 @@ func (s Space) Check(name string) error {
 	return unreserved(name) // the prefix may end within a reserved one
 }
 
-// unreserved returns an error if the name begins as a key beside a name does.
+// unreserved returns an error if the name begins like a key that is kept beside a name.
 func unreserved(name string) error {
 	for _, prefix := range reserved {
 		if strings.HasPrefix(name, prefix) {

@@ -21,7 +21,8 @@ type awaited struct {
 	start time.Time // when the table was made
 	marks marks     // when others were last known to wait
 	open  marks     // when a release last left it open
-	// shared is for how many more grants a key counts as shared with other processes: see Passes.
+	// shared counts down the grants for which a key still counts as shared with other processes:
+	// see Passes.
 	shared marks
 }
 

@@ -90,7 +90,7 @@ func NewRules(kind string, place time.Duration, openly int) *Rules {
 	return &Rules{kind: kind, place: place, placeMS: place.Milliseconds(), tokenLife: hold.DefaultTokenLife.Milliseconds(), openly: openly}
 }
 
-// Keeping returns the same rules, but for tokens that are kept for life after their last grant; 0
+// Keeping returns the same rules, except that tokens are kept for life after their last grant; 0
 // means for ever.
 func (r *Rules) Keeping(life time.Duration) *Rules {
 	if life.Milliseconds() == r.tokenLife {

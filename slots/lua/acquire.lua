@@ -58,8 +58,8 @@ local function comesBack(number)
   return not back or tonumber(back) <= ms
 end
 
--- refused returns the reply of a refusal, and leaves a mark. till is for how many ms the first mark counts
--- for which the owner waits.
+-- refused returns the reply of a refusal, and leaves a mark. till is how many ms the first mark before which the owner
+-- must not go still counts.
 local function refused(since, till)
   local wait = till
   local back = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. text(ms), '(' .. text(sizes), 'WITHSCORES', 'LIMIT', 0, 1)[2]

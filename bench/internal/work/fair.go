@@ -14,7 +14,7 @@ import (
 // Fair returns the name of the workload with that many waiters.
 func Fair(waiters int) string { return fmt.Sprintf("fair/%d", waiters) }
 
-// FairOf has the numbers of waiters that have a workload.
+// FairOf lists for how many waiters there is a workload.
 var FairOf = []int{10, 100, 1000, 5000}
 
 // A crowd is spread over this many processes, unless the workload is about the number of processes.

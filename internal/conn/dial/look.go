@@ -37,7 +37,7 @@ type Looker struct {
 
 // Watch makes the connection the one to look at. It takes a plain socket of package net only: the
 // Read of any other connection, such as TLS's or one of the program's own, does more than to read.
-// With one processor, looking for long would keep it from those that are to answer.
+// With one processor, a long look would keep the processor from those that are to answer.
 func (l *Looker) Watch(conn net.Conn) {
 	if !canLook {
 		return

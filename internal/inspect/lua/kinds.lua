@@ -175,15 +175,15 @@ local function limiter()
   return told('limiter', math.ceil(debt / 1000), -1, string.format('%.0f', left), 0, {}, nil, {all = burst})
 end
 
--- lasting returns for how many ms a permit is still taken whose lease is over at ends; -1: without
--- end.
+-- lasting returns how many ms are left of a permit's lease, which is over at the time ends; -1:
+-- without end.
 local function lasting(ends)
   local left = tonumber(ends) - tonumber(ms)
   return left > 1e12 and -1 or left
 end
 
--- taken returns how many permits are taken, how many of those still listed have a lease that is
--- over, and for how long the last one is taken. It returns nil if none is listed.
+-- taken returns how many permits are taken, how many listed permits have a lease that is over, and
+-- how long the last one stays taken. It returns nil if none is listed.
 local function taken()
   local all = beside('ZCARD', ARGV[6]) or 0
   if all == 0 then

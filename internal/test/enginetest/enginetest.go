@@ -1,5 +1,4 @@
-// Package enginetest opens what a Client lends to its synchronizers, for tests of one kind alone. Only
-// tests import it.
+// Package enginetest gives the tests of one kind what a Client lends to its synchronizers. Only tests import it.
 package enginetest
 
 import (

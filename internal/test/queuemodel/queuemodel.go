@@ -69,9 +69,9 @@ func (l *Lock) dropDead(but string) {
 	}
 }
 
-// Ask gives the owner the lock if that is free and it is its turn, and reports whether it has the lock.
-// number is that of the place that it had when it asked last, 0 if it has not. An owner that follows
-// another of its process is given only what it holds.
+// Ask gives the owner the lock if the lock is free and it is the owner's turn, and reports whether the owner has the
+// lock. number is that of the place that the owner had when it asked last; 0: it had none. An owner that follows
+// another of its process is granted nothing.
 func (l *Lock) Ask(owner string, number int64, follows bool) bool {
 	if l.Holder != owner {
 		l.dropDead(owner)

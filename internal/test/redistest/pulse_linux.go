@@ -12,7 +12,8 @@ import (
 // affinity is a set of processors, in the form that the kernel takes.
 type affinity [16]uint64
 
-// of reads or sets the processors that the calling thread may run on.
+// of makes the system call on the set: it reads or sets the processors that the calling thread may
+// run on.
 func (set *affinity) of(call uintptr) bool {
 	_, _, errno := syscall.RawSyscall(call, 0, unsafe.Sizeof(*set), uintptr(unsafe.Pointer(set)))
 	return errno == 0

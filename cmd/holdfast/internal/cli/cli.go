@@ -34,7 +34,7 @@ type app struct {
 	as      string
 	json    bool
 	begun   bool           // the arguments were right
-	key     syscall.Signal // a key at the terminal has sent it to the program, which has ended of it; 0: none has
+	key     syscall.Signal // the signal of a key at the terminal that has ended the program; 0: none has
 }
 
 // Main runs the command that args name, and returns its exit code.

@@ -77,7 +77,7 @@ func (a *app) connect(ctx context.Context, at *address.Address, options ...holdf
 	return client, shut, a.reached(ctx, rdb, at)
 }
 
-// second returns another client of the Redis in use, for what the Client does not do: it heeds contexts.
+// second returns a go-redis client of the Redis in use, for what the Client does not do. That client heeds contexts.
 func (a *app) second() (redis.UniversalClient, error) {
 	at, err := a.target()
 	if err != nil {

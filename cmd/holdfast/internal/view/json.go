@@ -15,7 +15,7 @@ import (
 )
 
 // Line returns v in JSON, with its newline. What might move a terminal's cursor or turn its text around is escaped, as
-// JSON allows in texts, and nowhere else can it be.
+// JSON allows in texts: it can be nowhere else.
 func Line(v any) ([]byte, error) {
 	var plain bytes.Buffer
 	e := json.NewEncoder(&plain)

@@ -112,7 +112,7 @@ func lock[H Handle](ctx context.Context, locker Lockable[H], atMost *time.Durati
 	return none, errs.Wrap("do", why)
 }
 
-// stay has what Lock returned stay held for that long.
+// stay makes what Lock returned stay held for that long.
 func stay(ctx context.Context, held Handle, d time.Duration) error {
 	stays, can := held.(interface {
 		AtLeast(ctx context.Context, d time.Duration) error

@@ -74,7 +74,7 @@ func (r *resource) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	}
 }
 
-// Release has the party leave. If its generation is open, the generation breaks.
+// Release takes the party out. If its generation is open, the generation breaks.
 func (r *resource) Release(owner hold.Owner, publish string) *conn.Call {
 	return &conn.Call{
 		Script: releaseScript,

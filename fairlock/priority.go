@@ -15,10 +15,10 @@ const MaxPriority = hold.MaxPriority
 // step is how much earlier a waiter seems to have come for each step of its priority.
 const step = 10 * time.Second
 
-// Priority has the waiters of a FairMutex stand in the queue as if they had come 10 s earlier for each
-// step of p: before all of lower priority that came less than that before them, and behind those of the
-// same priority that came first. So nobody starves: what comes later passes a waiter for at most
-// MaxPriority times 10 s, and one of priority p for that much less. Whoever holds the lock keeps it.
+// Priority puts the waiters of a FairMutex into the queue as if they had come 10 s earlier for each step of p: before
+// those of lower priority that came earlier by less than that, and behind those of the same priority that came first.
+// So nobody starves: what comes later passes a waiter for at most MaxPriority times 10 s, and one of priority p for
+// that much less. Whoever holds the lock keeps it.
 //
 // p is from 0 to MaxPriority; otherwise Lock fails with ErrBadArgument. The default is 0, the order of
 // arrival. Programs that contend for a name may use several priorities, each with a FairMutex of its own, and

@@ -46,8 +46,8 @@ func (h *history) back(n int) map[string]redistest.Value {
 	return then
 }
 
-// Failover breaks all connections, and has a replica take over that lacks the last n writes (at most a hundred),
-// as asynchronous replication may do. docs/guarantees.md says what a lock does then. Time goes on all the same: a
+// Failover breaks all connections, and makes a replica that lacks the last n writes (at most a hundred) the master, as
+// may happen with asynchronous replication. docs/guarantees.md says what a lock does then. Time goes on all the same: a
 // lease whose end has come since the lost writes is over on the replica too.
 func (s *Server) Failover(n int) {
 	s.network.each((*redistest.FaultProxy).Cut)

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// HoldElsewhere has another process hold the lock of that name, as a Mutex or a FairMutex, until release is
-// called, or the test ends. It waits for the lock if need be.
+// HoldElsewhere makes another process hold the lock of that name, as a Mutex or a FairMutex, until release is called,
+// or the test ends. It waits for the lock if need be.
 func (s *Server) HoldElsewhere(name string) (release func()) {
 	s.t.Helper()
 	l, err := s.operator.FairMutex(name).Lock(s.t.Context())

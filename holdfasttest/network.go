@@ -76,8 +76,8 @@ func (s *Server) Up() {
 // as when a network loses packets. New connections are served.
 func (s *Server) Silence() { s.network.each((*redistest.FaultProxy).BlackHole) }
 
-// LoseReplies has the server run the next n scripts, and break the connection in place of each reply:
-// no caller learns whether its script ran. Each request of Holdfast is a script, except subscriptions.
+// LoseReplies makes the server run the next n scripts, and break the connection in place of each reply: no caller
+// learns whether its script ran. Each request of Holdfast is a script, except subscriptions.
 func (s *Server) LoseReplies(n int) {
 	s.network.mu.Lock()
 	defer s.network.mu.Unlock()

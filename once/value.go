@@ -239,9 +239,9 @@ func (c *call) do(ctx context.Context, l *hold.Lease) (kept *result, err error) 
 	return kept, together(failure, released)
 }
 
-// leadsUnder has the call lead the callers of its process for no longer than the lease lasts: if it
-// is lost while the work goes on, another caller leads, and asks Redis, which alone knows who works
-// now. The returned function ends that. It is called before the lease is released.
+// leadsUnder lets the call lead the callers of its process for no longer than the lease lasts: if
+// it is lost while the work goes on, another caller leads, and asks Redis, which alone knows who
+// works now. The returned function ends that. It is called before the lease is released.
 func (c *call) leadsUnder(l *hold.Lease) (stays func() bool) {
 	if c.lead == nil {
 		return func() bool { return true }

@@ -1,4 +1,4 @@
--- Has a party arrive. The last one trips the barrier; each other gets a place, which lasts as long
+-- Lets a party arrive. The last one trips the barrier; each other gets a place, which lasts as long
 -- as its lease. It runs after generation.lua, in one script with it.
 --
 -- KEYS[1] the record, KEYS[2] the places: see generation.lua

@@ -1,6 +1,6 @@
--- Has a party leave. If its generation is open, that breaks. The owner is never used again, so this
--- may run late and any number of times. A request of the owner that comes later finds that it has
--- left. It runs after generation.lua, in one script with it.
+-- Takes a party out. If its generation is open, the generation breaks. The owner is never used
+-- again, so this may run late and any number of times. A request of the owner that comes later
+-- finds that it has left. It runs after generation.lua, in one script with it.
 --
 -- KEYS[1] the record, KEYS[2] the places: see generation.lua
 -- ARGV[1] not-after: ignored

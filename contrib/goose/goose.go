@@ -1,4 +1,4 @@
-// Package holdgoose has the migrations of github.com/pressly/goose/v3 run on one replica at a time, under a lock of
+// Package holdgoose runs the migrations of github.com/pressly/goose/v3 on one replica at a time, under a lock of
 // Holdfast. The lock is in Redis, so it works with any database, also with one that has no advisory locks, and it
 // occupies no connection of the database.
 //

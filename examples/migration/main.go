@@ -1,5 +1,5 @@
-// Migration has three replicas of a service that start at once, as in a deploy. Each brings the database to the
-// newest version before it serves. One of them does the work; the others wait, and find it done.
+// Migration starts three replicas of a service at once, as in a deploy. Each brings the database to the newest version
+// before it serves. One of them does the work; the others wait, and find it done.
 //
 //	go run ./examples/migration
 //	REDIS_URL=redis://localhost:6379 go run ./examples/migration

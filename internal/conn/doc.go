@@ -9,7 +9,7 @@
 //
 // # The way of a call
 //
-//	conn     Run asks route for the server that has the call's first key, has that send the
+//	conn     Run asks route for the server that has the call's first key, lets that send the
 //	 │       call, and reads from the error what to do next
 //	route    which server that is: one, the master that Sentinels name, or the one that has
 //	 │       the slot

@@ -104,7 +104,7 @@ func (e *Engine) Present() {
 	}
 }
 
-// Note has the Client write a note about the hold of its owner with that number, in place of the
+// Note makes the Client write a note about the hold of its owner with that number, in place of the
 // note before. "" removes a note that the same lease, by, has made.
 func (e *Engine) Note(owner int64, by any, text string) {
 	p := e.presence

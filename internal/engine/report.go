@@ -239,7 +239,7 @@ func (e *Engine) CountRenewal(kind telemetry.Kind, outcome telemetry.Outcome) {
 	e.reports.metrics.count(count{counter: countRenewals, kind: kind, outcome: outcome}, 1)
 }
 
-// measure has f record something soon, if the Client has telemetry.
+// measure calls f, which records something, soon, if the Client has telemetry.
 func (e *Engine) measure(f func()) {
 	if e.Telemetry != nil {
 		e.reports.metrics.put(f)

@@ -1,4 +1,4 @@
-// News for holders: a message on a channel has the Client look at once whether it still has what it holds.
+// News for holders: a message on a channel makes the Client look at once whether it still has what it holds.
 
 package engine
 

@@ -1,5 +1,5 @@
-// Holders that are asked for what they hold: Asked notifies them, and Supersede has them give way. A message is a hint
-// to ask Redis, never a proof, and a poll makes up for one that is lost.
+// Holders that are asked for what they hold: Asked notifies them, and Supersede makes them give way. A message is a
+// hint to ask Redis, never a proof, and a poll makes up for one that is lost.
 
 package hold
 
@@ -183,8 +183,8 @@ func (h *hold) graceOfAll() (longest time.Duration) {
 	return longest
 }
 
-// cut has Redis keep a hold that gives way for what is left of its time, and reports whether it is to. It does
-// nothing once the hold is released. If the request fails, the hold lasts for its lease.
+// cut makes Redis keep a hold that gives way only for what is left of its time. It reports false if the hold is not one
+// to cut. It does nothing once the hold is released. If the request fails, the hold lasts for its lease.
 func (h *hold) cut() bool {
 	h.mu.Lock()
 	if h.lost() != bySuperseded || h.seldom.yields.IsZero() || h.seldom.freed {

@@ -147,8 +147,8 @@ func (a *acquisition) look(ctx context.Context, ask line.Ask) (answer line.Answe
 	return line.Answer{Held: looked.Held, Kept: call.Sent, Seq: ask.Seq}, true, nil
 }
 
-// become has the acquisition go on as the owner with that number. It gives up what the owner before
-// it may have or may still get.
+// become makes the acquisition go on as the owner with that number. It gives up what the owner
+// before it may have or may still get.
 func (a *acquisition) become(number int64) {
 	if number == a.owner.id {
 		return

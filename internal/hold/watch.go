@@ -11,7 +11,7 @@ type Noticed interface {
 	Notices() string
 }
 
-// watch has the hold listen, until it ends.
+// watch makes the hold listen, until it ends.
 func (h *hold) watch() {
 	if r, ok := h.resource.(Noticed); ok {
 		h.engine.Watch(h.life(), r.Notices(), 0, h.look)
@@ -32,8 +32,8 @@ func (h *hold) life() context.Context {
 	return s.life
 }
 
-// look has Redis asked at once whether it has the hold, by a renewal. It ends nothing, whatever becomes of
-// that renewal: only the answer does.
+// look asks Redis at once, by a renewal, whether it has the hold. It ends nothing, whatever becomes of that renewal:
+// only the answer does.
 func (h *hold) look() {
 	h.mu.Lock()
 	h.doubt(h.engine.Age())

@@ -10,7 +10,7 @@ import (
 
 type perProcess struct{}
 
-// arrive has the waiter ask outside the queue, unless Redis would refuse: if this Client holds the
+// arrive lets the waiter ask outside the queue, unless Redis would refuse: if this Client holds the
 // thing; or if it has just left the thing to others.
 func (perProcess) arrive(l *Lines, key string) (ask Ask, held, asks bool) {
 	held = l.client.Holds(key)
@@ -54,7 +54,7 @@ func (perProcess) rest(l *Lines, me *waiter, woke waking) pause {
 	return pauseUntil(me.line.seat.askBy)
 }
 
-// ask has the head ask as the owner of the seat. If there is no seat, the head's own owner takes
+// ask makes the head ask as the owner of the seat. If there is no seat, the head's own owner takes
 // one.
 func (perProcess) ask(l *Lines, me *waiter) (ask Ask, more, ok bool) {
 	p, q := &me.place, me.line

@@ -20,7 +20,7 @@ const beat = PollBound
 // others for long.
 const beats = 200
 
-// arrive has each waiter ask, which gives it its place.
+// arrive makes each waiter ask, which gives it its place.
 func (perWaiter) arrive(l *Lines, key string) (ask Ask, held, asks bool) {
 	return Ask{InQueue: true, Follows: !l.empty(key)}, false, true
 }
@@ -111,7 +111,7 @@ func (perWaiter) answered(l *Lines, me *waiter, _ Ask, a Answer, err error) (nud
 	return nudged
 }
 
-// nudge has the waiter try once, and then go on waiting.
+// nudge makes the waiter try once, and then go on waiting.
 func (me *waiter) nudge() {
 	select {
 	case me.nudged <- struct{}{}:

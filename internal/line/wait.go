@@ -211,7 +211,7 @@ func (l *Lines) askAsHead(ctx context.Context, me *waiter, woke waking) (answer 
 	return answer, false, nil
 }
 
-// lead has the head listen for its line, and returns for how long the head need not ask. The
+// lead makes the head listen for its line, and returns for how long the head need not ask. The
 // subscription is nil if the thing has been passed to the head. While the head subscribes, nothing
 // is passed to it, so that no other waiter becomes the head.
 func (l *Lines) lead(me *waiter) (*pubsub.Subscription, pause) {

@@ -121,7 +121,7 @@ func (l *Lock) ForceRelease(ctx context.Context) (bool, error) {
 // Notices implements hold.Noticed.
 func (l *Lock) Notices() string { return l.At().GrantTo(l.Engine.Client()) }
 
-// notify has the Client of a former holder look at once, if that is another Client and listens. If it fails, that
+// notify makes the Client of a former holder look at once, if that is another Client and listens. If it fails, that
 // Client finds out by its next renewal.
 func (l *Lock) notify(ctx context.Context, holder, publish string) {
 	client, _, _ := strings.Cut(holder, ":")

@@ -73,12 +73,12 @@ func openRate(addr string, rate, burst int) (ask, wait func(context.Context) err
 // call is one call that has returned.
 type call struct{ came, went time.Time }
 
-// ask has the goroutines ask as fast as they can.
+// ask makes the goroutines ask as fast as they can.
 func (o options) ask(ctx context.Context, server *measure.Server, c contender, rate int) (figures, error) {
 	return o.contend(ctx, server, c, rate, rate, false)
 }
 
-// wait has the goroutines wait for turn after turn.
+// wait makes the goroutines wait for turn after turn.
 func (o options) wait(ctx context.Context, server *measure.Server, c contender) (figures, error) {
 	return o.contend(ctx, server, c, paced, 1, true)
 }
@@ -113,7 +113,7 @@ func (o options) contend(ctx context.Context, server *measure.Server, c contende
 	return sum(calls, took, after.Since(before).CPU, waits), err
 }
 
-// work has each goroutine do its work until the time is over, and returns their calls.
+// work makes each goroutine do its work until the time is over, and returns their calls.
 func (o options) work(ctx context.Context, does []func(context.Context) error) ([][]call, error) {
 	calls := make([][]call, o.goroutines)
 	errs := make([]error, o.goroutines)

@@ -212,8 +212,8 @@ func (c *cluster) Forgets() bool { return false }
 
 func (c *cluster) Follows() bool { return true }
 
-// Elsewhere also has the table reloaded: a server that cannot be reached may have been replaced
-// by now.
+// Elsewhere also reloads the table, in the background: a server that cannot be reached may have
+// been replaced by now.
 func (c *cluster) Elsewhere(n *server.Node, key string) bool {
 	c.client.ReloadState(context.Background())
 	now := c.Known(key)

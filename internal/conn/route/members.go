@@ -72,9 +72,9 @@ func (c *cluster) Failed(n *server.Node) {
 	c.client.ReloadState(context.Background())
 }
 
-// watch has all keys doubted once another server has key, which the member had when it failed: a
-// failover may have forgotten what was written last. If the server itself comes back, the next
-// connection to it has its keys doubted.
+// watch doubts all keys once another server has key, which the member had when it failed: a
+// failover may have forgotten what was written last. If the server itself comes back, the Client
+// doubts its keys at the next connection to it.
 func (c *cluster) watch(m *member, key string) {
 	for until := time.Now().Add(retireAfter); c.has(m.Node, key) && m.Failing() && time.Now().Before(until); {
 		if c.interruptedWithin(watchEvery) {

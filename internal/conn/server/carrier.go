@@ -144,7 +144,8 @@ func (c *carrier) interrupt() {
 	}
 }
 
-// close has the carrier accept nothing any more. It returns the idle wires, which the caller ends.
+// close makes the carrier refuse all requests from then on. It returns the idle wires, which the
+// caller ends.
 func (c *carrier) close() (idle []*wire) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,10 +18,10 @@ const maxIdleRenewals = 4
 // the callers works.
 var errNotYet = errors.New("still connecting")
 
-// takeRenewals returns a connection for renewals. If there is none, it has one made and waits for it,
-// until ctx ends. It returns errNotYet where a connection of the callers can take the renewals: if
-// one works, after slow, or at once if the server fails; and at once if one is free and none was made
-// for renewals yet. The connection that is being made is there for the next try.
+// takeRenewals returns a connection for renewals. If there is none, it starts one and waits for it, until ctx ends. It
+// returns errNotYet where a connection of the callers can take the renewals: if one works, after slow, or at once if
+// the server fails; and at once if one is free and none was made for renewals yet. The connection that is being made is
+// there for the next try.
 func (n *Node) takeRenewals(ctx context.Context) (*wire, error) {
 	for {
 		w, begun, err := n.renewals.takeOrMake()
@@ -37,9 +37,9 @@ func (n *Node) takeRenewals(ctx context.Context) (*wire, error) {
 	}
 }
 
-// takeOrMake returns the idle wire that was used last. If there is none, it has one made, unless one is
-// being made already; and another one if that takes long. It returns an error if no wire can be made
-// any more. There is mostly one, unless several batches of renewals are on their way at the same time.
+// takeOrMake returns the idle wire that was used last. If there is none, it starts the making of one, unless one is
+// being made already; and of another one if that takes long. It returns an error if no wire can be made any more. There
+// is mostly one, unless several batches of renewals are on their way at the same time.
 func (c *carrier) takeOrMake() (*wire, made, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

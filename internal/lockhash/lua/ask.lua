@@ -1,4 +1,4 @@
--- Asks the holder to give the lock up, and has the holder's Client look.
+-- Asks the holder to give the lock up, and makes the holder's Client look.
 --
 -- KEYS[1] the lock
 -- KEYS[2] the holder that is asked: a string

@@ -1,5 +1,5 @@
--- Names a claimant as the newest that wants the lock, and has the holder's Client look; or asks for
--- one that was granted the lock whether a newer one has come since.
+-- Names a claimant as the newest that wants the lock, and makes the holder's Client look; or asks
+-- for one that was granted the lock whether a newer one has come since.
 --
 -- KEYS[1] the claimants: a string "<came>:<claimant> ...", at most 64: who they are, and when each
 --         came, in microseconds of the server's clock. Those behind a '-' in place of the ':' have

@@ -1,4 +1,4 @@
--- Has the Client of a former holder look whether it still has the lock. It changes nothing.
+-- Makes the Client of a former holder look whether it still has the lock. It changes nothing.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after: ignored

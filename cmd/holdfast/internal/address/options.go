@@ -118,8 +118,8 @@ func database(text string) (int, error) {
 	return n, nil
 }
 
-// parsed has go-redis read the URL. Its errors quote the URL: if it fails, each option is read alone to say which
-// it is.
+// parsed lets go-redis read the URL. Its errors quote the URL: if it fails, each option is read alone to say which it
+// is.
 func parsed[O any](p *parts, u url.URL, read func(string) (*O, error)) (*O, error) {
 	if u.Scheme == "" {
 		if u.Scheme = "redis"; p.tls {

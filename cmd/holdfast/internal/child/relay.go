@@ -114,8 +114,8 @@ func (r *Relay) obey(s syscall.Signal) {
 	}
 }
 
-// passTo has the signals passed to a program that runs, or to none. It reports whether this process was
-// asked to end before.
+// passTo makes the Relay pass signals to a program that runs, or to none. It reports whether this process was asked to
+// end before.
 func (r *Relay) passTo(to chan<- syscall.Signal) (asked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

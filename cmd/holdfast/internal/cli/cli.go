@@ -99,8 +99,8 @@ func version() string {
 	return info.Main.Version
 }
 
-// noteBegin has c, and each command below it, look at its flags, and note that it begins: an error before that is one of
-// usage.
+// noteBegin makes c, and each command below it, look at its flags, and note that it begins: an error before that is one
+// of usage.
 func (a *app) noteBegin(c *cobra.Command) {
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func flagValues() map[string][]string {
 	}
 }
 
-// completes has c, and each command below it, complete names and the values of flags.
+// completes makes c, and each command below it, complete names and the values of flags.
 func (a *app) completes(c *cobra.Command) {
 	words := strings.Fields(c.Use)
 	if len(words) > 1 && c.ValidArgsFunction == nil {

@@ -243,7 +243,7 @@ func (a *app) tellTaken(i holdfast.Inspection, from []holdfast.Holder) error {
 	return a.printJSON(out)
 }
 
-// askHolder has the leader of an election resign, or asks the holder of a lock to release it.
+// askHolder asks the leader of an election to resign, or the holder of a lock to release it.
 func (a *app) askHolder(ctx context.Context, client *holdfast.Client, name string, yes bool) error {
 	i, err := a.see(ctx, client, name)
 	if err != nil {

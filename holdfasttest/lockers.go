@@ -38,8 +38,7 @@ func (g granting) Lock(ctx context.Context) (*holdfast.Lease, error) {
 
 func (g granting) TryLock(ctx context.Context) (*holdfast.Lease, error) { return g.Lock(ctx) }
 
-// LeaseFrom lets work under Do find its lease by holdfast.LeaseFrom: the last that was granted of those that ctx
-// carries.
+// LeaseFrom lets work under Do find its lease by holdfast.LeaseFrom: the one in ctx that was granted last.
 func (g granting) LeaseFrom(ctx context.Context) (*holdfast.Lease, bool) {
 	for n := g.count.Load(); n > 0; n-- {
 		if l, ok := g.client.Mutex(lockOf(n)).LeaseFrom(ctx); ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// keepShare is how long units are kept that nobody in the process has wanted since.
+// keepShare is how long units stay here if nobody in the process wants them.
 const keepShare = time.Second
 
 // share is what this process has taken of one limit for its calls.

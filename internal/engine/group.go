@@ -50,8 +50,8 @@ type scratch struct {
 	members group
 	keys    []string
 	args    []any
-	// read says that a connection may still read from here, because a request was left behind when
-	// its time was over. Then the scratch is not used again.
+	// read says that a connection may still read from here, because the caller has left a request
+	// whose time was over. Then the scratch is not used again.
 	read bool
 }
 

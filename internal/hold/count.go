@@ -45,8 +45,8 @@ func (h *hold) writeCount(ctx context.Context) error {
 	return nil
 }
 
-// correct sets the count right in the background. It goes on until no request that is still on its
-// way can set it wrong again.
+// correct sets the count right in the background. It goes on until no late request can set the
+// count wrong again.
 func (h *hold) correct(notAfter int64) {
 	h.engine.Settle(notAfter, settleLimit(time.Until(h.until())), func(ctx context.Context) (*conn.Call, error) {
 		if err := h.take(ctx); err != nil {

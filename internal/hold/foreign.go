@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// contents is what the keys of those resources hold that hold no hash.
+// contents is what the keys of resources hold, for those resources whose keys hold no hash.
 var contents = map[string]engine.Content{
 	"permits":       engine.Number,
 	"barrier.place": engine.SortedSet,

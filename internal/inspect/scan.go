@@ -211,8 +211,8 @@ func each(ctx context.Context, rdb *redis.Client, names []string, ask func(redis
 	return cmds
 }
 
-// readTimeout is what the keys end with that belong to the readers of a read/write lock: by their
-// type alone they could be semaphores.
+// readTimeout matches the end of the keys of readers of a read/write lock: by their type alone they
+// could be semaphores.
 var readTimeout = regexp.MustCompile(`:rwlock_timeout:\d+$`)
 
 // candidate reports whether name may be the name of a synchronizer, and not just a key beside one.

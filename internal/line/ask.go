@@ -118,7 +118,7 @@ type Answer struct {
 
 	// What follows is about Redis's queue.
 
-	// Kept is when the request was sent that has kept the place.
+	// Kept is when the request that has kept the place was sent.
 	Kept time.Time
 	// Seq is the number of the place, if the request was refused. NextSeq is the number of the place
 	// that Ask.Next got, if it was granted; 0: that owner got none.
@@ -127,9 +127,9 @@ type Answer struct {
 	// theirs to take, or their place is gone. If the asker's own place was gone, its ID is among
 	// them, and all waiters behind it are nudged.
 	Nudge []string
-	// Doubt says that a request was not answered that may still change something for Ask.Owner or
-	// Ask.Next. Or the place had been lost: what was handed to Owner in it may have gone to another
-	// since, and the message may be still to come.
+	// Doubt says that an unanswered request may still change something for Ask.Owner or Ask.Next.
+	// Or the place had been lost: what was handed to Owner in it may have gone to another since,
+	// and the message may be still to come.
 	Doubt bool
 }
 

@@ -48,7 +48,7 @@ type waiter struct {
 // place is a waiter's place in the queue that Redis keeps, as its line knows it.
 type place struct {
 	seq   int64     // its number, if each waiter has a place
-	kept  time.Time // when the last request was sent that has kept it, if each waiter has a place
+	kept  time.Time // when the last request that has kept it was sent, if each waiter has a place
 	doubt bool      // a request may still change something in it: see Answer.Doubt. It stays so
 	next  int64     // see Ask.Next
 }

@@ -70,5 +70,5 @@ func (c *claim) Withdraw(limit time.Duration) {
 	})
 }
 
-// claimLife returns how long Redis keeps who are the newest, in ms: as long as a token that has an end.
+// claimLife returns how long Redis keeps the list of the newest, in ms: as long as a token that has an end.
 func (q *Queue) claimLife() int64 { return hold.RemadeLife(q.tokenLife) }

@@ -1,4 +1,4 @@
-// The summary is what a reader needs who has one minute: a chart, and a table of the ratios in it.
+// The summary is what a reader with one minute needs: a chart, and a table of the ratios in it.
 
 package report
 

@@ -69,7 +69,7 @@ func (b *Bundle) source(shared string) string {
 	}
 	text.WriteString(renumbered(shared, nil))
 	var keys, args []string
-	first := 3 // where the arguments begin that the part's calls have in common
+	first := 3 // where the arguments that the part's calls have in common begin
 	for i := range b.Parts {
 		p := &b.Parts[i]
 		fmt.Fprintf(&text, "run[%d] = function()\n", i+1)

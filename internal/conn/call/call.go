@@ -26,7 +26,7 @@ type Call struct {
 	Keys   []string // the first decides which server the call goes to
 	Args   []any    // ARGV[2] and the following
 
-	// Until, if set, is the local time at which the lease ends that the call prolongs. The call
+	// Until, if set, is the local time at which the lease that the call prolongs ends. The call
 	// takes no effect after that; Run then gives it up with errs.Lost.
 	Until time.Time
 	// AnyTime lets the call take effect at any time up to Until, and not only within Window
@@ -154,7 +154,8 @@ func (c *Call) Take(other *Call) {
 // Acknowledge records how many replicas have acknowledged what the call did, or why that is not known.
 func (c *Call) Acknowledge(replicas int, err error) { c.replicated, c.unwaited = replicas, err }
 
-// Unheard records that a request was sent whose answer will not be heard. It may run until notAfter.
+// Unheard records that the answer to a request that was sent will not be heard. It may run until
+// notAfter.
 func (c *Call) Unheard(notAfter int64) {
 	c.Attempts++
 	c.outstanding = true

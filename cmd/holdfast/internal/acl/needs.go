@@ -42,7 +42,7 @@ func tabled(kind, pattern string) (all need, _ error) {
 	return all, nil
 }
 
-// beyondMutex returns what a kind needs that is a Mutex too.
+// beyondMutex returns what a kind that is a Mutex too needs.
 func beyondMutex(kind, pattern string) (need, error) {
 	all, err := mutex(pattern)
 	if err != nil {

@@ -77,7 +77,7 @@ func start(p Program) (*child, error) {
 	return c, nil
 }
 
-// wait tells of each stop of the program, until it has ended.
+// wait reports each stop of the program, until the program has ended.
 func (c *child) wait() {
 	defer close(c.done)
 	for {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	completesFor  = time.Second // somebody waits for it who has only pressed a key
+	completesFor  = time.Second // somebody who has only pressed a key waits for it
 	completesMost = 200         // names
 )
 

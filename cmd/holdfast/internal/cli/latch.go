@@ -28,7 +28,7 @@ func (a *app) latch() *cobra.Command {
 	return cmd
 }
 
-// needsCommand is what a command does that only has others below it.
+// needsCommand is what a command does if it only has others below it.
 func needsCommand(cmd *cobra.Command, _ []string) error {
 	return usage(fmt.Errorf("%s needs a command: see %s --help", cmd.Name(), cmd.CommandPath()))
 }

@@ -21,7 +21,7 @@ type audit struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	minute  time.Time // when the minute began of which refusals are counted
+	minute  time.Time // when the minute whose refusals are counted began
 	printed int       // in that minute
 }
 

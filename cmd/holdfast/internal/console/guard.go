@@ -73,8 +73,8 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, status int, why s
 	http.Error(w, why, status)
 }
 
-// writeAllowed is how long the answer to a request may take that is no stream: a viewer that does not read must not
-// keep a connection.
+// writeAllowed is how long an answer that is no stream may take: a viewer that does not read must not keep a
+// connection.
 const writeAllowed = 30 * time.Second
 
 // deadlines bounds how long a request, and the answer to it, may keep a connection. A stream sets a deadline for each

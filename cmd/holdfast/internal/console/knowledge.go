@@ -27,7 +27,7 @@ type moment struct {
 	how    knowledge
 	states []holdfast.Inspection // by name; shared: do not change them
 	missed map[string]bool       // those of states that the last look did not see, if it saw others
-	looked time.Time             // when the last look was that saw anything, on this process's clock; zero if never
+	looked time.Time             // when the last look that saw anything was, on this process's clock; zero: none has
 	ahead  time.Duration         // by how much the server's clock is ahead of this process's
 	err    error                 // why the last look failed, wholly or for some names
 	most   map[string]int64      // the greatest count seen of a latch
@@ -36,7 +36,7 @@ type moment struct {
 // clock returns the time on the server's clock.
 func (m moment) clock() time.Time { return time.Now().Add(m.ahead) }
 
-// seenAt returns when the last look was that saw anything, on the server's clock; zero if there was none.
+// seenAt returns when the last look that saw anything was, on the server's clock; zero if there was none.
 func (m moment) seenAt() time.Time {
 	if m.looked.IsZero() {
 		return time.Time{}

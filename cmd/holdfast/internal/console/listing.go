@@ -39,7 +39,7 @@ type totals struct {
 	Held    int   `json:"held"`
 	Waited  int   `json:"waited"`  // for how many locks somebody waits
 	Waiters int   `json:"waiters"` // how many wait
-	Longest int64 `json:"longest"` // since when the lock is held that is held for longest; 0 if none
+	Longest int64 `json:"longest"` // since when the lock that is held for longest is held; 0 if none
 }
 
 func totalsOf(states []holdfast.Inspection) totals {
@@ -62,7 +62,7 @@ type listing struct {
 type heartbeat struct {
 	Now    int64     `json:"now"` // ms of the server's clock
 	How    knowledge `json:"how"`
-	Looked int64     `json:"looked"`           // when the last look was that saw anything; 0 if none did
+	Looked int64     `json:"looked"`           // when the last look that saw anything was; 0 if none did
 	Error  string    `json:"error,omitempty"`  // why the last look failed, wholly or for some names
 	Silent bool      `json:"silent,omitempty"` // it failed because Redis does not answer
 }

@@ -40,7 +40,7 @@ type past struct {
 	number int64
 	of     map[string][]entry
 	order  []string          // the names of all entries, the oldest first
-	forgot time.Time         // when the latest of those entries was that were forgotten
+	forgot time.Time         // when the latest of the forgotten entries was
 	claims map[end]time.Time // ends that this console is about to bring about
 	spans  []span            // when the list was watched
 	focus  map[string]int    // names with an Observer of their own

@@ -19,7 +19,7 @@ const (
 // teller makes the messages for one viewer.
 type teller interface{ next(m moment) any }
 
-// full is what a viewer hears last that has to go for another one.
+// full is the last message to a viewer that has to make room for another one.
 type full struct {
 	Full bool `json:"full"`
 }

@@ -129,7 +129,7 @@ type Totals struct {
 	Held          int       // how many of the locks are held
 	Waited        int       // for how many of the locks somebody waits
 	Waiters       int       // how many wait for them
-	Longest       time.Time // since when the lock is held that is held for longest; zero if none is
+	Longest       time.Time // since when the lock that is held for longest is held; zero if none is
 }
 
 // TotalsOf returns the totals of some states.

@@ -69,7 +69,7 @@ type model struct {
 	states []holdfast.Inspection
 	events []holdfast.Event // the last ones, of all names
 	missed bool             // some events are not among them
-	looked time.Time        // when the last look came that did not fail, on the server's clock; zero if none has
+	looked time.Time        // when the last look that did not fail came, on the server's clock; zero if none did
 	now    time.Time        // on this process's clock
 	ahead  time.Duration    // by how much the server's clock is ahead of this process's
 	err    error            // why the last look failed, wholly or for some names

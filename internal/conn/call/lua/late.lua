@@ -1,4 +1,4 @@
--- What comes next in a script that may be too late. Its Returns names this answer. Texts of the same length are in
+-- Comes next in a script that may be too late, whose Returns names this answer. Texts of the same length are in
 -- the order of their numbers, and no number has to be made of them.
 local late
 if #clock == #ARGV[1] then

@@ -1,6 +1,6 @@
--- What the quiet form of a script begins with. Some servers refuse a script that names a command of
+-- Begins the quiet form of a script. Some servers refuse a script that names a command of
 -- Pub/Sub, even in a comment. NewScript makes this form for them: it leaves out the comments, and
--- postpone stands where publish stood. The script's messages are returned behind its own reply, and
+-- puts postpone in place of publish. The script's messages are returned behind its own reply, and
 -- the Client publishes them.
 --
 -- Returns {what the script returns..., {command, channel, message, command, channel, message...}},

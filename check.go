@@ -46,7 +46,7 @@ const (
 	// that takes over. Then two may hold the same lock.
 	Replication Problem = "replication"
 	// Rights: the Redis user is not allowed to do something that Holdfast needs, or the server does not
-	// have a command, as where it is renamed or disabled.
+	// have a command, for example because it is renamed or disabled.
 	Rights Problem = "rights"
 	// Servers: this server belongs to a Quorum of one server, which outlives no failure, or of
 	// an even number of servers, which outlives no more failures than one server fewer would.

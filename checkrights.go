@@ -167,8 +167,8 @@ func (c *Client) checkIdentity(ctx context.Context) []Finding {
 // probeTimeout bounds how long Check tries out one name.
 const probeTimeout = 2 * time.Second
 
-// denied reports whether Redis refused a call because the user lacks a right, or because the server does
-// not have the command, as where it is renamed.
+// denied reports whether Redis refused a call because the user lacks a right, or because the server does not have the
+// command, for example after a rename.
 func denied(err error) bool {
 	return errors.Is(err, errs.Denied) || redis.HasErrorPrefix(err, "NOPERM") || conn.LacksCommand(err)
 }

@@ -168,8 +168,8 @@ type Waiter struct {
 	Owner Owner
 	// Who is what the waiter's Client says that it is: see Holder.Who.
 	Who string
-	// Since is since when the owner has its place, on the server's clock; zero if that is not known, as
-	// for a barrier. A waiter of a FairMutex seems to have come 10 s earlier for each step of its priority.
+	// Since is when the owner got its place, on the server's clock; zero if that is not known, for example for a
+	// barrier. A waiter of a FairMutex seems to have come 10 s earlier for each step of its priority.
 	Since time.Time
 	// Write is true if it waits for the write side of a read/write lock.
 	Write bool

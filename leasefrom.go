@@ -18,8 +18,8 @@ import "context"
 // that carries a lease on a MultiLock carries those on its locks too. One that carries a lease on a
 // Quorum does not carry those on its servers.
 //
-// A Lockable of your own is found if it has the method LeaseFrom(ctx) (H, bool), as one that embeds
-// a lock of Holdfast has.
+// A Lockable of your own is found if it has the method LeaseFrom(ctx) (H, bool), for example
+// because it embeds a lock of Holdfast.
 func LeaseFrom[H Handle](ctx context.Context, locker Lockable[H]) (lease H, ok bool) {
 	if carried, can := locker.(interface {
 		LeaseFrom(ctx context.Context) (H, bool)

@@ -22,12 +22,10 @@ type BusyError struct {
 	// Holder is the owner that holds the thing; zero if that is not known. It is known of a Mutex and
 	// a FairMutex.
 	Holder Owner
-	// Since is since when the holder holds it, on the server's clock; zero if that is not known, as for
-	// Java.
+	// Since is when the holder got it, on the server's clock; zero if that is not known, for example for Java.
 	Since time.Time
-	// Left is how long the thing stays taken if its holder neither renews nor releases it, or for how long
-	// something else keeps the caller out, such as one that came before. NoExpiry means without end; 0 that
-	// it is not known.
+	// Left is how long the thing stays taken if its holder neither renews nor releases it, or how long something else
+	// keeps the caller out, such as one that came before. NoExpiry means without end; 0 that it is not known.
 	Left time.Duration
 
 	err error

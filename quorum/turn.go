@@ -38,8 +38,8 @@ type turn struct {
 	pause  time.Duration // the last one; 0 if that has changed since
 }
 
-// placeFor is for how long a server keeps a place after its waiter has last named it: longer than the
-// longest pause and a round take together.
+// placeFor is how long a server keeps a place after its waiter has last named it: longer than the longest pause and a
+// round take together.
 const placeFor = 2 * (maxPause + longestTry)
 
 // turn returns the place of a caller that begins to wait now, or does not wait. It asks no server.

@@ -65,7 +65,7 @@
 //
 // Lanes of the kind shards are members for a while. Each work on a shard is judged as the hold of a lock, until its
 // context ends. Which member has which shard is not replicated before it counts: works that a failover may have
-// forgotten are as those of barriers.
+// forgotten are like those of barriers.
 //
 // Some lanes sit: each has an object of its own, which it holds now for several leases, now for
 // a moment. Others poke it: they ask for the object and give up at once. Whatever a poker

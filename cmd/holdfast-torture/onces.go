@@ -20,8 +20,8 @@ import (
 const (
 	kept = "result kept" // how the work of a Once ends if nothing goes wrong
 
-	// keyEvery is for how long a key is the newest one, and keysBack is how many of the older ones are
-	// asked for too. Their results are kept for longer than that.
+	// keyEvery is how long a key is the newest one, and keysBack is how many of the older ones are asked for too. Their
+	// results are kept for longer than that.
 	keyEvery = 25 * time.Millisecond
 	keysBack = 400
 	keepFor  = time.Hour

@@ -63,7 +63,7 @@ func (w windows) excuse(holds []*hold) bool {
 	return w.meet(first-w.lease, last)
 }
 
-// givesUpAfter is for how long a release that was not answered goes on in the background.
+// givesUpAfter is how long a release that was not answered goes on in the background.
 const givesUpAfter = 5 * time.Minute
 
 // counting returns the windows in which there may be more permits than were set. Redis may forget a

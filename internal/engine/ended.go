@@ -4,7 +4,8 @@ package engine
 
 import "sync"
 
-// maxEnded is for how many barriers a Client remembers the last generation. That takes half a MB.
+// maxEnded is how many barriers a Client remembers, each with its last generation. That takes half
+// a MB.
 const maxEnded = 4096
 
 // Ended has, for each barrier, the greatest generation that this Client knows to be over. The zero

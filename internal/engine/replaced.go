@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// repeatFor is for how long a release may have to be repeated. Behind Sentinel a Client goes on at
-	// the former master for about two seconds after another has taken over.
+	// repeatFor is how long a release may have to be repeated. Behind Sentinel a Client goes on at the former master
+	// for about two seconds after another has taken over.
 	repeatFor = 5 * time.Second
 	// maxRepeats bounds how many releases are kept for that.
 	maxRepeats = 1024

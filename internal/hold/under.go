@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// Dependent is a Resource that may be granted under another hold on the same key, as the read side
-// of a lock is under its write side. Redis keeps one time to live for both.
+// Dependent is a Resource that may be granted under another hold on the same key, such as the read
+// side of a lock under its write side. Redis keeps one time to live for both.
 type Dependent interface {
 	Resource
 	// Under returns a lease of the hold under which this one was asked for, or nil.

@@ -78,9 +78,9 @@ type Place struct {
 	Grain Grain
 	Owner int64  // the number of the owner that the waiter is itself
 	ID    string // that owner's id, if each waiter has a place
-	// Lasts is for how long a place is kept at least, after the request that kept it was sent.
-	// It is also how long the thing is held if it is handed to the waiter. 0 means that being handed
-	// it is not enough: the waiter must ask.
+	// Lasts is how long a place is kept at least, after the request that kept it was sent. It is
+	// also how long the thing is held if it is handed to the waiter. 0 means that being handed it
+	// is not enough: the waiter must ask.
 	Lasts time.Duration
 	Terms Terms
 }
@@ -113,7 +113,7 @@ type Answer struct {
 	Granted bool
 	// Lasts is how long the grant lasts, if that matters: see Exclusive.
 	Lasts time.Duration
-	// Held is for how long another has the thing, if the request was refused.
+	// Held is how long another still has the thing, if the request was refused.
 	Held Held
 
 	// What follows is about Redis's queue.

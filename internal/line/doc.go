@@ -30,7 +30,7 @@
 //	Want   what the caller says about its wait, once
 //	Ask       what the line tells one request: as which owner, with which number
 //	Answer    what that request has found out
-//	Held      for how long another has the thing, as far as it is known
+//	Held      how long another still has the thing, as far as is known
 //	HandOver  what a message hands over, so that no request is needed
 //	Outcome   how the wait has ended
 //

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Held is for how long the thing is still held, as far as a waiter knows. The zero Held says that
+// Held is how long the thing is still held, as far as a waiter knows. The zero Held says that
 // nothing is known: nobody has asked, or it may be free by now.
 type Held struct{ left time.Duration } // negative: without a known end
 
@@ -17,7 +17,7 @@ var NoKnownEnd = Held{-1}
 // HeldFor returns the Held of what is held for no longer than left.
 func HeldFor(left time.Duration) Held { return Held{max(left, 0)} }
 
-// HeldByTTL returns what a time to live says, as Redis gives it: negative: it has no end.
+// HeldByTTL returns the Held of a time to live as Redis gives it. A negative one has no end.
 func HeldByTTL(ttl time.Duration) Held {
 	if ttl < 0 {
 		return NoKnownEnd

@@ -35,7 +35,7 @@ type waiter struct {
 
 	out     bool  // it is no longer in the line
 	granted bool  // written before the signal: the waiter has what it waits for
-	over    error // written before the signal: the wait has ended with this error, as that of all in the line
+	over    error // written before the signal: the wait has ended with this error, like that of all in the line
 	outcome Outcome
 
 	want   *Want         // what its caller wants

@@ -11,9 +11,9 @@ import "time"
 // head whose place is gone is nudged to ask.
 type perWaiter struct{}
 
-// beat is for how long the places behind the head are not kept again. It is a little longer than the
-// usual poll, so that each second poll keeps them, and no place goes without that for longer than two
-// polls. That is half of the time for which a FairMutex's place is kept.
+// beat is the least time from one keeping of the places behind the head to the next. It is a little longer than the
+// usual poll, so that each second poll keeps them, and no place goes without that for longer than two polls. That is
+// half of the time for which a FairMutex's place is kept.
 const beat = PollBound
 
 // beats is how many places one request keeps at most, so that it does not keep Redis from

@@ -7,9 +7,10 @@ const (
 	// passesEach is how many times a process that shares a thing with others passes it on at
 	// most, for each of its goroutines that wants it.
 	passesEach = 8
-	// sharedTurns is for how many grants a process counts as sharing, after a release of its own
-	// has handed the thing to another process. The other process needs a few round trips before it
-	// is in the queue again, and this process may be granted the thing several times until then.
+	// sharedTurns is the number of grants for which a process counts as sharing, after a release of
+	// its own has handed the thing to another process. The other process needs a few round trips
+	// before it is in the queue again, and this process may be granted the thing several times
+	// until then.
 	sharedTurns = 8
 )
 

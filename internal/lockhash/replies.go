@@ -1,6 +1,6 @@
 // What the scripts of a lock and its queue answer, and what their messages say. Each layout is in the head of the
-// Lua file that makes it, and here. A message of any other form hands nothing over, as a later version may send it.
-// The command line counts hand-overs by their form: internal/inspect/hear.go.
+// Lua file that makes it, and here. A message of any other form hands nothing over: a later version may send one. The
+// command line counts hand-overs by their form: internal/inspect/hear.go.
 
 package lockhash
 

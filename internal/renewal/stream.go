@@ -15,8 +15,7 @@ const (
 	// Other clients of the server find gaps between such batches.
 	usualBatch = 100
 
-	// mostTries is for how many of its tries a batch is waited for. A lease has no more left when its
-	// renewal is due.
+	// mostTries is how many of its tries a batch may take. A lease has no more left when its renewal is due.
 	mostTries = 4
 
 	// maxSenders bounds how many batches of one stream are on their way at a time.

@@ -2,12 +2,12 @@
 --
 -- KEYS[1] the limit: "<seconds> <micros> <debt> <taken> <rate>", and the last three requests that took of it, the
 --         newest first, each as " <id>:<units>".
---         seconds, micros: the server's time of the last change. debt: for how long from then on the limit is
---         not full, in microseconds. Each unit that is taken adds its time, and time pays it off. It may be as long
---         as the time of the burst, and longer by what callers wait for.
---         taken: how many units were taken, by which one that waits finds its place in the debt again.
---         rate: the one by which the debt was made: "<count> <period> <burst> <rev>". A unit's time is period /
---         count, in microseconds. rev: when it was set by Set, in microseconds; 0: it is a caller's option
+--         seconds, micros: the server's time of the last change. debt: how long from then on the limit is not full, in
+--         microseconds. Each unit that is taken adds its time, and time pays it off. It may be as long as the time of
+--         the burst, and longer by what callers wait for. taken: how many units were taken, by which one that waits
+--         finds its place in the debt again. rate: the one by which the debt was made: "<count> <period> <burst>
+--         <rev>". A unit's time is period / count, in microseconds. rev: when it was set by Set, in microseconds; 0: it
+--         is a caller's option
 --
 -- Returns the error WRONGTYPE if KEYS[1] holds anything else.
 --

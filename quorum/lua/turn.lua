@@ -4,7 +4,7 @@
 --         waits since then, and its place counts until then, in ms of the server's clock
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the waiter that asks
--- ARGV[3] for how long it has waited, in ms; -1: it waits no longer
+-- ARGV[3] how long it has waited, in ms; -1: it waits no longer
 -- ARGV[4] for how long its place counts from now, in ms
 --
 -- Returns {1, time, before}  how many others have waited longer

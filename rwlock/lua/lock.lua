@@ -8,7 +8,7 @@
 -- ARGV[3] the lease, in ms
 -- ARGV[4] how long the token is kept, in ms; 0: for ever
 -- ARGV[5] what the timeout keys begin with
--- ARGV[6] for how long the owner has waited, in ms; -1: it only tries
+-- ARGV[6] how long the owner has waited, in ms; -1: it only tries
 -- ARGV[7] how long its mark counts, in ms; 0: it leaves none
 --
 -- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending

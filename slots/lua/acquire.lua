@@ -12,7 +12,7 @@
 -- ARGV[5] the number that it prefers; -1: none
 -- ARGV[6] its quarantine, in ms
 -- ARGV[7] how long the token is kept, in ms; 0: for ever
--- ARGV[8] for how long the owner has waited, in ms; -1: it only tries
+-- ARGV[8] how long the owner has waited, in ms; -1: it only tries
 -- ARGV[9] how long its mark counts, in ms; 0: it leaves none
 --
 -- Returns {1, time, time to live in ms, token, number}  granted, now or by an earlier sending

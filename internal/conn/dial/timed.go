@@ -1,4 +1,4 @@
-// A connection that takes no deadlines, as one through an SSH tunnel: timers take their place.
+// A connection that takes no deadlines, such as one through an SSH tunnel: timers take their place.
 
 package dial
 

@@ -61,8 +61,8 @@ func IsReply(err error) bool {
 	return errors.As(err, &reply) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// HasCode reports whether a server's error has that code. Some servers that stand in for Redis, as
-// miniredis, put other words before it.
+// HasCode reports whether a server's error has that code. Some servers that stand in for Redis,
+// such as miniredis, put other words before it.
 func HasCode(err error, code string) bool {
 	if !IsReply(err) {
 		return false

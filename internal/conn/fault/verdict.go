@@ -22,7 +22,7 @@ func (u Unsent) Error() string { return u.Err.Error() }
 func (u Unsent) Unwrap() error { return u.Err }
 
 // ErrGarbled is the error of a reply that no script gives: it was for another request, or did
-// not come from Redis. The connection is given up, as after half a reply, and nothing is known
+// not come from Redis. The connection is given up, like one with half a reply, and nothing is known
 // of what the request did.
 var ErrGarbled = errors.New("the reply makes no sense")
 

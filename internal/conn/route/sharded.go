@@ -36,8 +36,8 @@ func (c *cluster) Sharded(ctx context.Context) (bool, error) {
 	return c.pubsub.Load() == shardedPubSub, nil
 }
 
-// probe finds out whether the servers have sharded channels. A server without them decides for
-// all at once, as while servers are upgraded one by one. A server with them decides after the
+// probe finds out whether the servers have sharded channels. A server without them decides for all
+// at once, for example while servers are upgraded one by one. A server with them decides after the
 // others have had a moment to answer; only a moment, since one of them may be frozen.
 func (c *cluster) probe() {
 	for {

@@ -31,8 +31,8 @@ type bundling struct {
 	known []*call.Bundle // those whose script the server has
 }
 
-// apartFor is for how long a node sends no bundles after a server has refused one: it would refuse
-// the next bundle too, whose requests would be sent again one by one.
+// apartFor is how long a node sends no bundles after a server has refused one: it would refuse the
+// next bundle too, whose requests would be sent again one by one.
 const apartFor = time.Second
 
 // apart is the time until which a node sends no bundles, by the wall clock in nanoseconds.

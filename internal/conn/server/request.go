@@ -122,8 +122,8 @@ func (r *request) answer(clock *clock, received time.Time) {
 	}
 }
 
-// served reports whether the server has answered the request, be it with an error. An error that passes, as
-// LOADING does, says that the server does not serve yet.
+// served reports whether the server has answered the request, be it with an error. An error that passes, such as
+// LOADING, says that the server does not serve yet.
 func (r *request) served() bool {
 	return r.err == nil || fault.IsReply(r.err) && fault.RemedyOf(r.err) != fault.Passage
 }

@@ -25,7 +25,7 @@ for i = 1, #KEYS do
     else
       knowsGT = longer == 0
       ttl = redis.call('PTTL', KEYS[i])
-      -- Also where nothing changes: a server that takes no writes, as a replica, says so here.
+      -- Also where nothing changes: a server that takes no writes, such as a replica, says so here.
       if lease > 0 and (ttl < lease or not knowsGT) then
         ttl = math.max(ttl, lease)
         redis.call('PEXPIRE', KEYS[i], string.format('%.0f', ttl))

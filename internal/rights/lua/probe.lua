@@ -1,6 +1,6 @@
--- Tries commands, and returns those that are refused for want of rights, or that the server does not
--- have, as where they are renamed. What it makes is gone
--- after a second. If Redis refuses PEXPIRE, it makes nothing.
+-- Tries commands, and returns those that are refused for want of rights, or that the server does
+-- not have, for example because they are renamed. What it makes is gone after a second. If Redis
+-- refuses PEXPIRE, it makes nothing.
 --
 -- KEYS[1] a key that nobody uses
 -- KEYS[2..] others that are only named: Redis checks the rights on those too

@@ -22,7 +22,7 @@ const (
 	// handshake.
 	Change
 
-	// Full: connections are turned away, as by a server that has too many clients.
+	// Full: connections are turned away, for example by a server that has too many clients.
 	Full
 )
 

@@ -31,7 +31,8 @@ type Relay struct {
 }
 
 // NewRelay returns a Relay at work. It calls end, once, when this process is asked to end while no program
-// runs. What this process was started to ignore, as by nohup, stays ignored. Stop must follow.
+// runs. What this process was started to ignore, for example by nohup, stays ignored. Stop must
+// follow.
 func NewRelay(end func()) *Relay {
 	r := &Relay{got: make(chan os.Signal, 64), quit: make(chan struct{}), end: sync.OnceFunc(end)}
 	signal.Notify(r.got, passedOn()...)

@@ -21,8 +21,8 @@ type terminal struct {
 }
 
 // controlling returns the terminal that controls this process, or nil if none does. A program may ask there for a
-// password though its input comes from elsewhere. If its input or its output does, as to a pager, then another may
-// need the terminal too, in the process group of this process.
+// password though its input comes from elsewhere. If its input or its output is elsewhere, such as at a pager, then
+// another may need the terminal too, in the process group of this process.
 func controlling(in, out *os.File) *terminal {
 	file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {

@@ -125,7 +125,7 @@ func (a *app) search(ctx context.Context, client *holdfast.Client, pattern strin
 	return all
 }
 
-// ended reports whether nothing goes on any more at a name, as with the work of a Once that is done.
+// ended reports whether nothing goes on any more at a name, such as a Once whose work is done.
 func ended(i holdfast.Inspection) bool {
 	return slices.Contains([]string{"done", "failed", "tripped", "broken"}, i.State)
 }

@@ -1,4 +1,4 @@
-// Package observe lets many follow one Watch, as a live screen and a page that many look at do: they share the looks.
+// Package observe lets many follow one Watch, such as a live screen, or a page that many look at: they share the looks.
 // It costs nothing while nobody follows; otherwise what one Watch costs, however many follow.
 package observe
 

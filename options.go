@@ -144,11 +144,11 @@ func WithMeterProvider(mp metric.MeterProvider) Option {
 // are names for which group panics, or returns more than 64 bytes or what is not UTF-8. "" is no group: the
 // attribute is left out. Each group multiplies the number of series, so let there be few.
 //
-// group gets the name as spans have it: as the program uses it, before WithNameMapper. Monitor alone gives
-// it the name as it stands in Redis, for each lock that it reports. Each acquisition, Attach and Observe calls
-// group on the goroutine that asks for the lock. Several goroutines may call it at once. While it blocks, that
-// call waits, and no other. It should be fast and always say the same of a name. It is not called without
-// WithMeterProvider, nor for a MultiLock as a whole, which has no name of its own.
+// group gets the name as spans have it: as the program uses it, before WithNameMapper. Monitor alone gives it the name
+// as it is in Redis, for each lock that it reports. Each acquisition, Attach and Observe calls group on the goroutine
+// that asks for the lock. Several goroutines may call it at once. While it blocks, that call waits, and no other. It
+// should be fast and always say the same of a name. It is not called without WithMeterProvider, nor for a MultiLock as
+// a whole, which has no name of its own.
 func WithMetricGroup(group func(name string) string) Option {
 	return func(c *config) { c.group = group }
 }

@@ -86,7 +86,7 @@ type check struct {
 	findings []string
 }
 
-// Probe is what a section under CheckExclusive tells.
+// Probe is what a section under CheckExclusive reports to.
 type Probe struct {
 	check  *check
 	lease  *holdfast.Lease

@@ -35,7 +35,7 @@ func (h *history) note(string) {
 	}
 }
 
-// back returns what stood there before the last n writes.
+// back returns what was stored before the last n writes.
 func (h *history) back(n int) map[string]redistest.Value {
 	h.note("")
 	h.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// network is all ways to the server, but for the operator's.
+// network is all ways to the server, except the operator's.
 type network struct {
 	mu      sync.Mutex // guards what follows
 	ways    []*redistest.FaultProxy

@@ -1,4 +1,4 @@
-// What a test requires of what stands in Redis.
+// What a test requires of what is in Redis.
 
 package holdfasttest
 

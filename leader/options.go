@@ -38,8 +38,8 @@ type config struct {
 // may read from Redis can see it.
 func Identity(name string) Option { return func(c *config) { c.identity = name } }
 
-// Value sets what the candidate tells others while it leads, for example the address at which they
-// reach it: at most 4096 bytes. The default is "".
+// Value sets what the candidate says to others while it leads, for example the address at which
+// they reach it: at most 4096 bytes. The default is "".
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
 // Priority puts the candidate before waiting candidates with a lower one. p is from -MaxPriority to

@@ -8,5 +8,5 @@
 // released.
 //
 // A lease is renewed until it is released, unless it is fixed. The contexts of a Lease, its Done and
-// its Err tell the holder that it has ended.
+// its Err notify the holder that it has ended.
 package lease

@@ -22,10 +22,10 @@ type rate struct {
 	rev    int64 // when it was set by Set, in microseconds of the server's clock; 0: an option
 }
 
-// String returns the rate as it stands in Redis.
+// String returns the rate as it is stored in Redis.
 func (r rate) String() string { return fmt.Sprintf("%s %d", r.unset(), r.rev) }
 
-// unset returns the rate as it stands in Redis, without its rev.
+// unset returns the rate as it is stored in Redis, without its rev.
 func (r rate) unset() string { return fmt.Sprintf("%d %d %d", r.count, r.period, r.burst) }
 
 // unit returns the time of one unit, in microseconds.

@@ -1,4 +1,4 @@
-// Which servers a quorum is on: what is wrong with them, and what tells them from others.
+// Which servers a quorum is on: what is wrong with them, and what distinguishes them from others.
 
 package quorum
 
@@ -47,10 +47,10 @@ func serverOf(e *engine.Engine) (server string, known bool) {
 	return server, server != "" && server != "FailoverClient"
 }
 
-// setOf returns a text that tells the set of servers from any other, in whatever order they are
-// given. It has the number of servers, and a hash of the addresses that their Clients were given.
-// Processes that give a server different addresses take theirs for different sets. That costs them
-// the longest lease when the quorum begins, and nothing else.
+// setOf returns a text that distinguishes the set of servers from any other, in whatever order they
+// are given. It has the number of servers, and a hash of the addresses that their Clients were
+// given. Processes that give a server different addresses take theirs for different sets. That
+// costs them the longest lease when the quorum begins, and nothing else.
 func setOf(members []Member) string {
 	addresses := make([]string, len(members))
 	for i, m := range members {

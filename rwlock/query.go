@@ -113,7 +113,7 @@ func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(until-now, 0)) * time.Microsecond, err
 }
 
-// ForceRelease takes the lock from its writer, whichever owner that is, and tells the waiters.
+// ForceRelease takes the lock from its writer, whichever owner that is, and notifies the waiters.
 // Readers keep the lock. It reports whether there was a writer. The writer's leases end with
 // ErrLost: at once if they are of this Client, otherwise with their next renewal.
 //

@@ -61,7 +61,7 @@ type asking struct {
 	asked bool // it has asked before; it asks again only as the head of its line
 }
 
-// marks returns what the caller tells the scripts that grant: for how many ms it has waited, -1 if
+// marks returns two arguments of the scripts that grant: how many ms the caller has waited, -1 if
 // it only tries; and for how many ms its mark is to count. A caller that asks for the first time
 // leaves no mark, since it may come to stand behind others of its process, where it cannot ask.
 // With a mark, a waiter of another process might wait for it, while those before it in the line

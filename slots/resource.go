@@ -44,10 +44,10 @@ func (r *resource) Describe(w *line.Want) {
 	w.Key, w.Channel, w.Grant = r.at.Taken, r.at.Channel, line.Shared
 }
 
-// marks returns what the caller tells the script about its turn: for how many ms it has waited, -1 if it
-// only tries; and for how many ms its mark is to count. A caller that asks for the first time leaves none,
-// since it may come to stand behind others of its process, where it cannot ask. With a mark, a waiter of
-// another process might wait for it, while those before it in the line wait for that waiter.
+// marks returns two arguments of the script, about the caller's turn: how many ms it has waited, -1 if it only tries;
+// and for how many ms its mark is to count. A caller that asks for the first time leaves none, since it may come to
+// stand behind others of its process, where it cannot ask. With a mark, a waiter of another process might wait for it,
+// while those before it in the line wait for that waiter.
 func (r *resource) marks() (waited, life int64) {
 	if !r.waits {
 		return -1, 0

@@ -1,5 +1,5 @@
--- Breaks a generation, if it is open, and tells how it stands. It names its generation, so it may
--- run any number of times, and late. It runs after generation.lua, in one script with it.
+-- Breaks a generation, if it is open, and returns how it has ended. It names its generation, so it
+-- may run any number of times, and late. It runs after generation.lua, in one script with it.
 --
 -- KEYS[1] the record, KEYS[2] the places: see generation.lua
 -- ARGV[1] not-after: ignored

@@ -6,7 +6,7 @@
 --   state       open, tripped or broken: how that generation stands
 --   parties     how many it needs, and arrived: how many have come
 --   broken      the numbers of the last hundred that have broken, with spaces around each
---   tripped     likewise of those that have tripped, but for the newest
+--   tripped     likewise of those that have tripped, except the newest
 --   since       the number from which on broken is complete
 --   <owner>     of a party: "<generation> <arrival>"; "left" once it has left
 -- KEYS[2], the places, is a sorted set of the owners by the ms of their expiry; "left:<owner>" for a

@@ -1,4 +1,4 @@
--- Tells a party how its generation stands, and breaks it if the place of a party is over. It runs
+-- Returns the state of a party's generation, and breaks it if the place of a party is over. It runs
 -- after generation.lua, in one script with it. It is right at any time.
 --
 -- KEYS[1] the record, KEYS[2] the places: see generation.lua

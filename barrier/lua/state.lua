@@ -1,4 +1,4 @@
--- Returns how a barrier stands, and writes nothing.
+-- Returns the state of a barrier, and writes nothing.
 --
 -- KEYS[1] the record: see generation.lua
 -- ARGV[1] not-after: ignored

@@ -226,7 +226,7 @@ const (
 	stallBound = 5 * time.Millisecond
 )
 
-// feelPulse tells the referee when the process did not run.
+// feelPulse reports to the referee when the process did not run.
 func (o orders) feelPulse(ctx context.Context) {
 	conn, err := net.Dial("unix", o.Referee)
 	if err != nil {

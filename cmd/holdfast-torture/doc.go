@@ -46,8 +46,8 @@
 // there is no fault: in that time nine of ten hand-overs take at most a quarter of a
 // second, a fair lock goes to the lane that came first, and each process has its turns in a crowd
 // for one lock. Throughout the run, the loss of a renewed lease outside the shadow of a fault
-// is a violation, and so is a loss that its holder is never told. With -bounds=false the report lists
-// what took too long, and that is no violation: a busy machine may be the reason.
+// is a violation, and so is a loss of which its holder is never notified. With -bounds=false the report lists what took
+// too long, and that is no violation: a busy machine may be the reason.
 //
 // Lanes of the kind leader are candidates, of two priorities; some preempt, and some lanes ask the
 // leaders to resign. A term is judged as the hold of a lock. Lanes of the kind once ask for the results
@@ -58,7 +58,7 @@
 // data. After a result that was kept, only the last explains it.
 //
 // Lanes of the kind barrier are parties; some leave soon, and some reset the barrier. Of each generation
-// that has tripped all parties are notified, each with another arrival, but for those that were killed or
+// that has tripped all parties are notified, each with another arrival, except those that were killed or
 // cannot know; to none it has broken; and its number is greater than those of
 // all that had ended before. Barriers do not wait for replicas either: a generation during which Redis
 // may have lost its data is left out.

@@ -305,8 +305,8 @@ func (h *holdUnderWay) claimLast(entered bool) error {
 	return h.tell(note{Topic: holding, At: at})
 }
 
-// report tells the referee how the hold has ended. call is when its release was called, and err is
-// the release's error.
+// report reports to the referee how the hold has ended. call is when its release was called, and
+// err is the release's error.
 func (h *holdUnderWay) report(entered bool, call time.Time, ending string, err error) error {
 	n := note{Topic: ended, Call: stamp(call), At: stamp(time.Now()), Ending: ending}
 	if !h.unwatch() {

@@ -117,7 +117,7 @@ func (w *onceWork) do() (token int64, err error) {
 	return h.token, nil
 }
 
-// report tells how the work ended, by the error of Value.
+// report reports how the work ended, by the error of Value.
 func (w *onceWork) report(err error) error {
 	if w.hold == nil {
 		return nil

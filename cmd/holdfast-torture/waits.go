@@ -47,11 +47,11 @@ func handovers(name string, holds []*hold, shadows windows, seen changes) []hand
 type lossSignal struct {
 	late, starved time.Duration
 	lane          string
-	never         bool // the loss was never told
+	never         bool // the holder was never notified
 }
 
-// signals returns the losses of which the holders were notified, with the stalls of their processes. A loss that
-// was never told is marked never.
+// signals returns the losses of which the holders were notified, with the stalls of their processes. A loss of which
+// nobody was notified is marked never.
 func signals(holds []*hold, stalls map[string][]span) []lossSignal {
 	var all []lossSignal
 	for _, h := range holds {

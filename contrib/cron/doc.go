@@ -19,8 +19,8 @@
 //
 // A tick that is won cannot be lost. A lock can. Cron cannot stop a job, and a cron.Job has no context. A
 // ContextJob, such as a JobFunc, gets one: Locked cancels it when the lock is lost, before another can be granted
-// the lock as long as Redis keeps its data. Any other job goes on to its end. When the job has returned, Locked
-// tells the logger, with an error that matches holdfast.ErrLost.
+// the lock as long as Redis keeps its data. Any other job goes on to its end. When the job has returned, Locked logs
+// that, with an error that matches holdfast.ErrLost.
 //
 // # On an error
 //

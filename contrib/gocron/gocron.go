@@ -24,9 +24,9 @@
 //
 // # On an error
 //
-// The job does not run this time. Gocron tells the job's listener AfterLockError: the error matches holdfast.ErrBusy
-// if another holds the lock, and holdfast.ErrUnavailable if Redis has not answered for 3 s. The next time of the
-// schedule is tried as ever.
+// The job does not run this time. Gocron calls the job's listener AfterLockError: the error matches holdfast.ErrBusy if
+// another holds the lock, and holdfast.ErrUnavailable if Redis has not answered for 3 s. The next time of the schedule
+// is tried as ever.
 //
 // # Elector
 //

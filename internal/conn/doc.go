@@ -22,7 +22,7 @@
 //
 // Arrows point down, and this is all that crosses them:
 //
-//	conn → route     Servers: Node, Known, At lead to a server; Moved and Failed tell what a
+//	conn → route     Servers: Node, Known, At lead to a server; Moved and Failed report what a
 //	                 server has answered; Sharded, Masters and Forgets say what these servers are
 //	conn → server    Node.Send(Sending) → Outcome, for one call; Node.SendOnce, for a batch of
 //	                 renewals; Node.Tell, for the messages of quiet forms; Node.Client, for

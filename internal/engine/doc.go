@@ -16,7 +16,7 @@
 //
 // A call that may need a clean-up is counted by Begin and Done. Settle and Background run
 // clean-ups on goroutines that Close waits for. Close ends things in this order: no call
-// begins; waits and holds end with errs.Closed; renewals stop; calls are interrupted, but
-// for clean-ups; calls and clean-ups wind up, within closeGrace; subscriptions and
-// connections end; last, what is still to be logged and measured.
+// begins; waits and holds end with errs.Closed; renewals stop; calls are interrupted, except
+// clean-ups; calls and clean-ups wind up, within closeGrace; subscriptions and connections end;
+// last, what is still to be logged and measured.
 package engine

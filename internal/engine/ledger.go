@@ -44,7 +44,7 @@ func UndoingSource(body string) string { return lua("failed") + body }
 func OnceSource(body string) string { return NumberSource(lua("once") + body) }
 
 // Ledger is the record, in Redis, of this Client's calls on one name. It makes a call count once,
-// however often it is sent. It is for calls that nobody owns. For a lock, the owner's field tells
+// however often it is sent. It is for calls that nobody owns. For a lock, the owner's field shows
 // whether the call ran.
 type Ledger struct {
 	engine *Engine

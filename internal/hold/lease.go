@@ -244,7 +244,7 @@ func (l *Lease) why() error {
 	return l.because()
 }
 
-// error returns the error that tells how the lease ended.
+// error returns the error that says how the lease ended.
 func (l *Lease) error(ended error) error { return l.hold.error("lease on", ended) }
 
 // error adds to err the operation, the resource and the owner.

@@ -72,7 +72,7 @@ type Looking interface {
 	// returns what a Done reply says. A Refused reply says that the waiter must Enter.
 	Look(owner Owner) *conn.Call
 	Looked(look *conn.Call) Looked
-	// Mark returns what a Look would tell that owner from other holders by.
+	// Mark returns the mark by which a Look distinguishes that owner from other holders.
 	Mark(owner Owner) Mark
 }
 
@@ -91,8 +91,8 @@ type Entry struct {
 	Length time.Duration // of the lease that is asked for
 	Ask    line.Ask
 	// Reserve is how many tokens a grant is to reserve for the waiters of this process that the
-	// thing is passed on to. Publish is the command that tells of releases. From it Redis knows how
-	// to find out whether others than Clients of Holdfast wait; if so, it reserves none.
+	// thing is passed on to. Publish is the command that publishes releases. By it the script finds
+	// out whether others than Clients of Holdfast wait; if so, it reserves none.
 	Reserve int
 	Publish string
 }

@@ -29,7 +29,7 @@ type Resource interface {
 	Recount(owner Owner, leases int, length time.Duration) *conn.Call
 	// Renew makes its time to live no less than length. The replies are those of Recount.
 	Renew(owner Owner, length time.Duration) *conn.Call
-	// Release gives it up, whatever the count, and tells the waiters by the publish command. The
+	// Release gives it up, whatever the count, and notifies the waiters by the publish command. The
 	// reply is Done, or Refused if the owner does not hold it.
 	Release(owner Owner, publish string) *conn.Call
 }

@@ -1,4 +1,4 @@
-// Package inspect reports what stands at a name in Redis, whatever synchronizer made it, and finds
+// Package inspect reports what is stored at a name in Redis, whatever synchronizer made it, and finds
 // the names at which a synchronizer may stand.
 package inspect
 
@@ -31,7 +31,7 @@ const (
 	unknown = "unknown"
 )
 
-// State is what stands at a name.
+// State is what is stored at a name.
 type State struct {
 	Kind      string
 	At        time.Time     // when, on the server's clock

@@ -1,5 +1,5 @@
-// What a waiter and its line tell each other: the terms of a wait, one request and its answer, and
-// how the wait ended.
+// What a waiter and its line exchange: the terms of a wait, one request and its answer, and how the
+// wait ended.
 
 package line
 

@@ -28,7 +28,7 @@
 // # What goes one way, and what comes back
 //
 //	Want   what the caller says about its wait, once
-//	Ask       what the line tells one request: as which owner, with which number
+//	Ask       what the line gives to one request: as which owner to ask, with which number
 //	Answer    what that request has found out
 //	Held      how long another still has the thing, as far as is known
 //	HandOver  what a message hands over, so that no request is needed

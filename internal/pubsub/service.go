@@ -74,7 +74,7 @@ type Source interface {
 	// first time, and returns when ctx ends.
 	Sharded(ctx context.Context) (bool, error)
 
-	// Moved tells the source that a subscription on that server has failed, so its knowledge of
+	// Moved notifies the source that a subscription on that server has failed, so its knowledge of
 	// the topology may be stale. It is called before Home is asked again for the channels
 	// concerned. It does not block.
 	Moved(home string)

@@ -16,7 +16,7 @@ local changes = table.remove(ARGV)
 local priority = tonumber(table.remove(ARGV))
 
 -- Returns the number for a candidate that joins at the time now, in microseconds. A step of priority
--- is worth 115 days, so a candidate stands before all of lower priority that came less than that
+-- is worth 115 days, so a candidate is before all of lower priority that came less than that
 -- earlier. Among those of its own priority it is the last, whatever the clock says. enter.lua uses
 -- this function in place of that of queue.lua; no number is a multiple of ten: see there.
 coming = function(now)

@@ -77,7 +77,7 @@ func Middleware(l *limiter.Limiter, options ...Option) func(http.Handler) http.H
 	}
 }
 
-// describe sets the fields that say how the limit stands. A decision that was made without Redis says nothing.
+// describe sets the fields that give the state of the limit. A decision that was made without Redis says nothing.
 func describe(h http.Header, policy string, d limiter.Decision) {
 	if d.Rate == 0 {
 		return

@@ -1,5 +1,5 @@
 -- Releases the write side, whatever the owner's count, and takes the owner's mark away if it
--- waited. Then it tells the waiters. Readers that hold the lock keep it. An owner is never used
+-- waited. Then it notifies the waiters. Readers that hold the lock keep it. An owner is never used
 -- again, so this may run late and any number of times. It runs after left.lua,
 -- holders.lua and marks.lua.
 --

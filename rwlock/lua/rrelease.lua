@@ -1,5 +1,5 @@
--- Releases one reader, whatever its count, and takes its mark away if it waited. Then it tells the
--- waiters, if nobody else holds the lock or a mark was taken away. It never shortens the lock's
+-- Releases one reader, whatever its count, and takes its mark away if it waited. Then it notifies
+-- the waiters, if nobody else holds the lock or a mark was taken away. It never shortens the lock's
 -- time to live, on which others rely. An owner is never used again, so this may run late and any
 -- number of times. It runs after left.lua, holders.lua
 -- and marks.lua.

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/report"
 )
 
-// identity is what tells a run from others.
+// identity is what distinguishes a run from others.
 type identity struct {
 	began  time.Time
 	commit string // "" outside a repository

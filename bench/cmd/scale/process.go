@@ -74,7 +74,7 @@ func (j *job) work() work {
 	}
 }
 
-// do works until the parent closes the standard input. It tells its state ten times a second.
+// do works until the parent closes the standard input. It sends its state ten times a second.
 func (j *job) do() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -133,7 +133,7 @@ func launch(ctx context.Context, j job) (*process, error) {
 	return p, nil
 }
 
-// listen keeps the last state that the child told. It ends with the child.
+// listen keeps the last state that the child has sent. It ends with the child.
 func (p *process) listen(out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var s state

@@ -1,4 +1,4 @@
-// What a child tells its parent.
+// What a child sends to its parent.
 
 package main
 

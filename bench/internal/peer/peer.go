@@ -97,7 +97,7 @@ const (
 )
 
 // Without returns the peers that are compared in every work with the mutex, each with its defaults
-// and with the best settings that we know of, but for those named. Of redislock's two better
+// and with the best settings that we know of, except those named. Of redislock's two better
 // settings, polling every 10 ms is for one waiter, and the exponential backoff for many. Where nobody
 // contends they are the same.
 func Without(names ...string) []string {

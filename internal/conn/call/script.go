@@ -52,7 +52,7 @@ type Script struct {
 	sha    string
 	traits Trait
 	usual  Usual   // what the answer says that is a number alone; nil if it gives none
-	quiet  *Script // what is sent to a server that refuses this one; nil if it tells nobody
+	quiet  *Script // what is sent to a server that refuses this one; nil if it does not publish
 	bundle *Bundle // in which it may run; nil if it runs alone only
 	part   int     // which part of the bundle it is
 }

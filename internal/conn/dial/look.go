@@ -57,7 +57,7 @@ func (l *Looker) Watch(conn net.Conn) {
 func (l *Looker) CanPeek() bool { return l.raw != nil }
 
 // Peek reads what has come, and does not wait. ok is false if the connection has failed, or its read deadline has
-// passed: then reading as usual tells how. It must only be called if CanPeek.
+// passed: then reading as usual returns the error. It must only be called if CanPeek.
 func (l *Looker) Peek(b []byte) (n int, ok bool) {
 	ended := false
 	err := l.raw.Read(func(socket uintptr) bool {
@@ -70,7 +70,7 @@ func (l *Looker) Peek(b []byte) (n int, ok bool) {
 }
 
 // Read reads what comes within lookFor. It returns 0 if nothing does, if it does not look, or if
-// the connection has failed: then reading as usual tells how.
+// the connection has failed: then reading as usual returns the error.
 func (l *Looker) Read(b []byte) int {
 	if l.raw == nil || l.each == nil {
 		return 0

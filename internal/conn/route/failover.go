@@ -24,8 +24,8 @@ const sentinelAddr = "FailoverClient"
 
 const (
 	// askEvery is how often the Sentinels are asked for the master while the node is in use.
-	// They tell a former master that can still be reached that it is none only after some 10 s;
-	// until then its grants will be thrown away.
+	// They demote a former master that can still be reached only after some 10 s; the grants that
+	// it makes until then are lost.
 	askEvery = time.Second
 	// askPatience is how long after a question went out a call waits for its answer, if the
 	// last answer is old.

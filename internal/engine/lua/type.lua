@@ -1,4 +1,4 @@
--- Returns what stands at a key, for the error of a call that found another type than it takes. It
+-- Returns what is stored at a key, for the error of a call that found another type than it takes. It
 -- only reads.
 --
 -- KEYS[1] the key

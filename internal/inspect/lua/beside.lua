@@ -19,8 +19,8 @@ local ask = {
   ZSCAN = function(key, cursor, count) return redis.pcall('ZSCAN', key, cursor, 'COUNT', count) end,
 }
 
--- beside asks for something of a key that may stand beside the name. It returns nil if there can be
--- no such key, or it cannot be read.
+-- beside asks for something of a key that may be stored beside the name. It returns nil if there
+-- can be no such key, or it cannot be read.
 local function beside(what, key, ...)
   if key == '' then
     return nil

@@ -12,8 +12,8 @@
 --             expiry. The mark tells holders apart: the first 32 bits of the uuid and the last 20 of
 --             the number behind it; 0: the holder has another form
 --         {0, time}
---             enter.lua must tell: the lock is free, or handed to a waiter that has not asked since,
---             or the owner's; or the place is lost, or cannot be kept
+--             only enter.lua can say more: the lock is free, or handed to a waiter that has not
+--             asked since, or the owner's; or the place is lost, or cannot be kept
 --         {-1, time}
 --             late: nothing was done
 local holder = redis.call('HGETALL', KEYS[1])

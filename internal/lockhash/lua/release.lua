@@ -4,8 +4,8 @@
 -- token.lua and queue.lua, in one script with them.
 --
 -- The waiter to whom the lock is handed holds it, with the count 0, for as long as its place was
--- still to be kept. A message tells the waiter its token. If the waiter hears that, it may begin,
--- and asks for the whole lease later. If it does not, it finds out when it asks next.
+-- still to be kept. A message brings the waiter its token. A waiter that hears it may begin, and
+-- asks for the whole lease later. A waiter that does not hear it finds out when it asks next.
 --
 -- KEYS[1] the lock
 -- KEYS[2] the last token given
@@ -62,7 +62,7 @@ local reply = {released, now}
 
 -- Whether anyone but Clients of Holdfast listens for releases: nil if that is not known yet.
 local others
--- Tells those outside the queue to look again. Redisson reads this as the number 0, as it reads any
+-- Asks those outside the queue to look again. Redisson reads this as the number 0, as it reads any
 -- release. Clients of Holdfast ignore it, so that they do not all ask for a lock that is not
 -- theirs.
 local again = '00'

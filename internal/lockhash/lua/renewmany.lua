@@ -1,5 +1,5 @@
--- Renews many locks, each for its owner and as renew.lua does. Whatever stands at one of them, the
--- others are renewed.
+-- Renews many locks, each for its owner and as renew.lua does. Whatever is stored at one of them,
+-- the others are renewed.
 --
 -- KEYS    the locks
 -- ARGV[1] not-after, in microseconds of the server's clock

@@ -9,8 +9,8 @@
 -- not at each grant, so the token may be kept for that much less. A token that is ahead of the
 -- clock, because the clock was set back, is kept for longer by as much as it is ahead: if it were
 -- forgotten sooner, a smaller one would follow. It is kept for two hours more than that, which
--- tells it from tokens that are the time of their grant. A token that is found without an expiry is
--- given none.
+-- distinguishes it from tokens that are the time of their grant. A token that is found without an
+-- expiry is given none.
 local function advance(k, least, life, early)
   local keep = life == '0' and 'GET' or 'KEEPTTL'
   local last = redis.call('SET', KEYS[k], least, 'XX', 'GET', keep)

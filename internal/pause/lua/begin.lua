@@ -2,8 +2,8 @@
 -- so that undo.lua can bring that back.
 --
 -- KEYS[1] the pause: lines of id, since (in microseconds of the server's clock), until (in ms), who and why, and behind
---         them those of the pause that it has replaced, with an expiry. While '-' stands before them nothing is paused:
---         they are kept for a while against requests that come late
+--         them those of the pause that it has replaced, with an expiry. If '-' is before them, nothing is paused: they
+--         are kept for a while against requests that come late
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the id of the pause
 -- ARGV[3] until when, in ms of the server's clock

@@ -18,7 +18,7 @@ var Staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_ca
 	"holdfast_once:", "holdfast_once_token:", "holdfast_tick:",
 	"app:redisson_lock_token:", "app:holdfast_lock_asked:", "app:holdfast_lock_newest:"}
 
-// Kinds are the kinds of locks, but for those that are made of others.
+// Kinds are the kinds of locks, except those that are made of others.
 var Kinds = []Kind{
 	{
 		Name: "mutex", Telemetry: "mutex", Fenced: true, Reentrant: true, Stays: true,

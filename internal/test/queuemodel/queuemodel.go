@@ -125,7 +125,7 @@ func (l *Lock) Leave(owner string) bool {
 	return held
 }
 
-// check compares the lock with what stands in Redis in its hash, its queue and the set of those alive.
+// check compares the lock with what is stored in Redis in its hash, its queue and the set of those alive.
 func (l *Lock) check(t *rapid.T, rdb *redis.Client, k Keys) {
 	ctx := context.Background()
 	var want, got []string

@@ -177,7 +177,7 @@ func (m *MiniServer) SetInfo(fields ...string) {
 // InjectedError is the error of a command that FailInside makes fail.
 const InjectedError = "ERR injected failure"
 
-// Before has f called before each command that may write, but for those inside a script.
+// Before makes the server call f before each command that may write, except those inside a script.
 func (m *MiniServer) Before(f func(name string)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,4 +1,4 @@
-// RaceDetector tells whether the race detector is on, which makes work ten times as long.
+// RaceDetector reports whether the race detector is on, which makes work ten times as long.
 
 //go:build !race
 

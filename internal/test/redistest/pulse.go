@@ -1,4 +1,4 @@
-// The Pulse tells for how long the machine kept this process from running.
+// The Pulse measures how long the machine kept this process from running.
 
 package redistest
 

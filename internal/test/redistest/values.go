@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Value is what stands at a key. Only what Holdfast uses is kept: strings, hashes, sorted sets, sets and lists.
+// Value is what is stored at a key. Only what Holdfast uses is kept: strings, hashes, sorted sets, sets and lists.
 type Value struct {
 	kind    string
 	text    string
@@ -25,7 +25,7 @@ func (v Value) Equal(other Value) bool {
 		maps.Equal(v.scores, other.scores) && slices.Equal(v.members, other.members)
 }
 
-// Values returns what stands in database 0. A key that comes or goes meanwhile may be there or not.
+// Values returns what is in database 0. A key that comes or goes meanwhile may be there or not.
 func (m *MiniServer) Values() map[string]Value {
 	all := make(map[string]Value)
 	for _, key := range m.Keys() {
@@ -56,7 +56,8 @@ func (m *MiniServer) Values() map[string]Value {
 	return all
 }
 
-// SetValues puts values in place of what stands in database 0, but for those that have ended by now.
+// SetValues puts values in place of what is stored in database 0, except those that have ended by
+// now.
 func (m *MiniServer) SetValues(all map[string]Value, now time.Time) {
 	m.FlushDB()
 	for key, v := range all {

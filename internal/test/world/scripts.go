@@ -64,7 +64,7 @@ const (
 	AbsentRun  = "client absent"
 	WhoRun     = "inspect who"
 
-	TypeRun = "type" // what stands at a key that should hold something else
+	TypeRun = "type" // what is stored at a key that should hold something else
 )
 
 // sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers, of slots, of elections and of

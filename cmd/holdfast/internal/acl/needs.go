@@ -121,8 +121,8 @@ func forced(pattern string) (need, error) {
 	return need{keys: n.Keys, commands: n.Commands}, err
 }
 
-// inspect returns what holdfast ls, inspect and watch read: whatever stands at the names or beside them, and
-// what Clients say of themselves.
+// inspect returns what holdfast ls, inspect and watch read: whatever is stored at the names or beside them, and what
+// Clients say of themselves.
 func inspect(pattern string) (all need, err error) {
 	for _, kind := range []func(string) (need, error){mutex, readwrite, latch, oneTime, forced} {
 		if n, err := kind(pattern); err == nil {

@@ -1,4 +1,4 @@
-// holdfast console: a web page of what stands in Redis.
+// holdfast console: a web page of what is in Redis.
 
 package cli
 

@@ -1,4 +1,4 @@
-// Exit codes: what the holdfast command tells the program that started it.
+// Exit codes: what the holdfast command returns to the program that started it.
 
 package cli
 

@@ -1,4 +1,4 @@
-// holdfast ls: what stands in Redis, one line each, as it is found.
+// holdfast ls: what is in Redis, one line each, as it is found.
 
 package cli
 

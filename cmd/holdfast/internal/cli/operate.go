@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
-// operators returns the commands that show what stands in Redis, and change it by hand.
+// operators returns the commands that show what is in Redis, and change it by hand.
 func (a *app) operators() []*cobra.Command {
 	return []*cobra.Command{
 		a.ls(), a.inspect(), a.held(), a.wait(), a.watch(), a.top(), a.acquire(), a.extend(), a.release(),
@@ -152,7 +152,7 @@ func (a *app) jsonFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
 }
 
-// expect returns what stands at a name, or an error if it is of none of the kinds, nor free, nor a number that
+// expect returns what is stored at a name, or an error if it is of none of the kinds, nor free, nor a number that
 // may be anything.
 func expect(ctx context.Context, c *holdfast.Client, name string, kinds ...holdfast.Kind) (holdfast.Inspection, error) {
 	i, err := c.Inspect(ctx, name)

@@ -91,7 +91,7 @@ func giveBack(ctx context.Context, client *holdfast.Client, name string, owner h
 	return l.Release(ctx)
 }
 
-// force takes from its holders what stands at a name, and prints from whom.
+// force takes from its holders what is stored at a name, and prints from whom.
 func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r releasing) error {
 	i, err := a.see(ctx, client, name)
 	if err != nil {

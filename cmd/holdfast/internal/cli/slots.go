@@ -92,7 +92,7 @@ func (a *app) freeSlot(ctx context.Context, client *holdfast.Client, name string
 	return a.tellTaken(now, still)
 }
 
-// slotOf returns what stands at a name, and who has the number n; nobody if that is free.
+// slotOf returns what is stored at a name, and who has the number n; nobody if that is free.
 func (a *app) slotOf(ctx context.Context, client *holdfast.Client, name string, n int) (holdfast.Inspection, []holdfast.Holder, error) {
 	ctx, cancel := a.within(ctx)
 	defer cancel()

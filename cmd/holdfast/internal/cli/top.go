@@ -1,4 +1,4 @@
-// holdfast top: a live screen of what stands in Redis.
+// holdfast top: a live screen of what is in Redis.
 
 package cli
 

@@ -77,7 +77,7 @@ func (a *app) follow(ctx context.Context, client *holdfast.Client, o observe.Opt
 	return &exit{code, nil}
 }
 
-// standing says what stands there when a watch begins.
+// standing says what is there when a watch begins.
 func standing(states []holdfast.Inspection, pattern string) string {
 	if _, single := inspect.Single(pattern); !single || len(states) != 1 {
 		return several(len(states), "name is", "names are") + " there now"

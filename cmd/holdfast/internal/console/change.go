@@ -77,7 +77,7 @@ func (s *Server) askCheck(ctx context.Context) checked {
 	return out
 }
 
-// Release takes what stands at a name from its holders by force, for a viewer at that address, and returns from whom;
+// Release takes what is stored at a name from its holders by force, for a viewer at that address, and returns from whom;
 // nobody if nobody held it. If permit is not "", it takes that permit, or the one whose id begins so. Before it takes
 // anything, it gives willTake the holders, and takes nothing if that returns an error.
 type Release func(ctx context.Context, name, permit, viewer string, willTake func(Holders) error) (Holders, error)

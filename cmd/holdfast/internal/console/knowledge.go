@@ -120,7 +120,7 @@ func (m moment) only(name string) (moment, bool) {
 	return moment{how: old, states: []holdfast.Inspection{i}, looked: looked, ahead: m.ahead, most: most}, true
 }
 
-// find returns what stands at a name.
+// find returns what is stored at a name.
 func (m moment) find(name string) (holdfast.Inspection, bool) {
 	n, found := slices.BinarySearchFunc(m.states, name, func(i holdfast.Inspection, name string) int {
 		return cmp.Compare(i.Name, name)

@@ -58,7 +58,7 @@ type listing struct {
 	Rows    []json.RawMessage `json:"rows,omitempty"`  // those that are new, or have changed
 }
 
-// heartbeat tells a viewer that the console lives, what time it is for Redis, and how far what it shows is known.
+// heartbeat notifies a viewer that the console lives, what time it is for Redis, and how far what it shows is known.
 type heartbeat struct {
 	Now    int64     `json:"now"` // ms of the server's clock
 	How    knowledge `json:"how"`

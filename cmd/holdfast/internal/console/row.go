@@ -1,4 +1,4 @@
-// A row: what stands at one name, as the page gets it.
+// A row: what is at one name, as the page gets it.
 
 package console
 
@@ -136,8 +136,8 @@ func until(at time.Time, left time.Duration) int64 {
 	return ms(at.Add(left))
 }
 
-// steady takes those instants of an earlier row that are the same but for the rounding of Redis, which tells
-// what is left in whole milliseconds.
+// steady takes those instants of an earlier row that differ only by the rounding of Redis, which returns what is left
+// in whole milliseconds.
 func (r *row) steady(before row) {
 	r.Until = same(before.Until, r.Until)
 	for n := range r.Holders {

@@ -1,5 +1,4 @@
-// Package console serves a web page of what stands in Redis now, and of what has happened while somebody
-// looked.
+// Package console serves a web page of what is in Redis now, and of what has happened while somebody looked.
 //
 // The page asks for nothing: it opens one stream, and is notified. All who look at the list share one
 // Observer, and so do all who look at one name, so viewers cost Redis nothing but the first. Nobody looks:

@@ -41,9 +41,9 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 	s.stream(w, r, h, &closeUp{name: name, past: s.past, remote: h == s.all})
 }
 
-// stream tells a viewer everything, and then what is new, until it goes. A viewer that comes back after a
-// break gets everything again: a page of rows is small, and what was missed is not kept for each viewer. A
-// viewer that does not read gets what is new in one message later; one that reads nothing at all is dropped.
+// stream sends a viewer everything, and then what is new, until the viewer goes. A viewer that comes back after a break
+// gets everything again: a page of rows is small, and what was missed is not kept for each viewer. A viewer that does
+// not read gets what is new in one message later; one that reads nothing at all is dropped.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, h *hub, t teller) {
 	me := s.viewers.enter(addressOf(r))
 	defer s.viewers.leave(me)

@@ -50,9 +50,9 @@ func New(client *holdfast.Client, o Options) *Observer {
 	return &Observer{client: client, options: o}
 }
 
-// Follow calls f, on the caller's goroutine, with what stands there now, and then with each Change, until ctx
-// ends, or looking makes no sense: ErrDenied, ErrBadArgument, ErrClosed. It returns why. If f is slow, it gets
-// several changes as one.
+// Follow calls f, on the caller's goroutine, with what is there now, and then with each Change, until ctx ends, or
+// looking makes no sense: ErrDenied, ErrBadArgument, ErrClosed. It returns why. If f is slow, it gets several changes
+// as one.
 func (o *Observer) Follow(ctx context.Context, f func(Change)) error {
 	w, me := o.join()
 	defer o.leave(w, me)

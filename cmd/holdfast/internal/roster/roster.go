@@ -1,5 +1,5 @@
-// Package roster selects and sorts the names that stand in Redis, for the live screen of holdfast top and for the
-// list of holdfast console.
+// Package roster selects and sorts the names that are in Redis, for the live screen of holdfast top and for the list of
+// holdfast console.
 package roster
 
 import (

@@ -1,5 +1,5 @@
-// Package screen is the live screen of holdfast top: what stands in Redis, as a list that can be sorted and
-// searched, and each name in detail, with what has happened at it of late.
+// Package screen is the live screen of holdfast top: what is in Redis, as a list that can be sorted and searched, and
+// each name in detail, with what has happened at it of late.
 //
 // The screen is a model of Bubble Tea. What an Observer finds comes to it as a message, as a key does; what it
 // shows is worked out anew from what it knows, by the server's clock. It only reads.

@@ -137,7 +137,7 @@ func (m model) list() []string {
 // gap is what stands between two columns.
 const gap = "  "
 
-// widths returns how wide each column is: as its widest cell, but for names and holders, which share what the
+// widths returns how wide each column is: as its widest cell, except names and holders, which share what the
 // screen has left.
 func (m model) widths(cells [][]string) []int {
 	widths := make([]int, len(columns))

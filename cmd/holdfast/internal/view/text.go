@@ -1,4 +1,4 @@
-// Package view says how what stands in Redis is shown: as words for people, and as JSON for programs.
+// Package view says how to show what is in Redis: as words for people, and as JSON for programs.
 //
 // Names, identities and notes come from other programs. Whatever bytes they have, nothing that this
 // package returns moves a terminal's cursor, or does anything else to it.
@@ -242,7 +242,7 @@ func Waiters(i holdfast.Inspection) string {
 	return strconv.Itoa(i.Waiters)
 }
 
-// A returns what stands at a name, with its article.
+// A returns what is stored at a name, with its article.
 func A(kind holdfast.Kind) string {
 	switch kind {
 	case holdfast.KindFree:

@@ -13,8 +13,8 @@ import (
 
 // MonitorOptions configures Monitor.
 type MonitorOptions struct {
-	// Pattern selects the names, as they stand in Redis, in the syntax of SCAN. The default is
-	// all names.
+	// Pattern selects the names, as they are in Redis, in the syntax of SCAN. The default is all
+	// names.
 	Pattern string
 	// Threshold is how long a lock may be held, or a permit be taken, before it is reported. It
 	// is required.
@@ -40,10 +40,10 @@ type HeldLong struct {
 	Holder Holder
 	// Age is how long that holder has held the lock, or the permit has been taken.
 	Age time.Duration
-	// AgeKnown is true if Age counts from the grant. Otherwise, as for Java, readers and
-	// permits, Age counts from when the Monitor first saw that holder. That may be long after
-	// the grant. It may also be before the grant, if the same holder (in Java: the same thread)
-	// released and locked again between two looks.
+	// AgeKnown is true if Age counts from the grant. Otherwise (Java, readers, permits) Age counts
+	// from when the Monitor first saw that holder. That may be long after the grant. It may also be
+	// before the grant, if the same holder (in Java: the same thread) released and locked again
+	// between two looks.
 	AgeKnown bool
 }
 

@@ -59,11 +59,11 @@ func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
 }
 
-// WithKeyPrefix has every key and every channel of the Client begin with prefix, so that the commonest rule
-// of a Redis that programs share, "~app:* &app:*", is enough for every kind: see docs/connecting.md. The
-// default is "": no prefix. WithNameMapper changes names alone, and the keys beside them keep their own
-// beginnings; with both options the prefix comes before what the mapper returns. The lock "orders" is at
-// app:orders, and its token at app:redisson_lock_token:{app:orders}.
+// WithKeyPrefix makes every key and every channel of the Client begin with prefix, so that the commonest rule of a
+// Redis that programs share, "~app:* &app:*", is enough for every kind: see docs/connecting.md. The default is "": no
+// prefix. WithNameMapper changes names alone, and the keys beside them keep their own beginnings; with both options the
+// prefix comes before what the mapper returns. The lock "orders" is at app:orders, and its token at
+// app:redisson_lock_token:{app:orders}.
 //
 // All processes that are to exclude each other must give the same prefix, and none but theirs should begin
 // with it. Redisson has no such keys: use no prefix where Java shares a name. With a prefix, a lock with
@@ -76,11 +76,10 @@ func WithKeyPrefix(prefix string) Option {
 	return func(c *config) { c.keyPrefix = prefix }
 }
 
-// WithIdentity has the Client say in Redis who it is, for example "billing-7f9c/pid 12". Inspect and
-// Monitor, in any process, then show that beside what this Client holds and waits for. Everybody who may read
-// the key holdfast_client:{holdfast}:* of this Redis can read it (with WithKeyPrefix the prefix comes first).
-// By default, and with "", the Client sends nothing, because the name of a host may be a secret. At most 256
-// bytes are kept.
+// WithIdentity makes the Client say in Redis who it is, for example "billing-7f9c/pid 12". Inspect and Monitor, in any
+// process, then show that beside what this Client holds and waits for. Everybody who may read the key
+// holdfast_client:{holdfast}:* of this Redis can read it (with WithKeyPrefix the prefix comes first). By default, and
+// with "", the Client sends nothing, because the name of a host may be a secret. At most 256 bytes are kept.
 //
 // The identity is stored in one key for each Client, beside no lock. The Client writes it in the background,
 // with its renewals, when it first asks for a lock or for leased permits, and once a minute while it is in
@@ -140,9 +139,9 @@ func WithMeterProvider(mp metric.MeterProvider) Option {
 // that group puts a name into: "orders" for "orders:42", say. It is for programs that want to know which of
 // their locks are busy, and have too many names for a series each. The default is off, and so is nil.
 //
-// A Client tells 20 groups apart, those that come first. Names of further groups are counted as "other". So
-// are names for which group panics, or returns more than 64 bytes or what is not UTF-8. "" is no group: the
-// attribute is left out. Each group multiplies the number of series, so let there be few.
+// A Client distinguishes 20 groups, those that come first. Names of further groups are counted as "other". So are names
+// for which group panics, or returns more than 64 bytes or what is not UTF-8. "" is no group: the attribute is left
+// out. Each group multiplies the number of series, so let there be few.
 //
 // group gets the name as spans have it: as the program uses it, before WithNameMapper. Monitor alone gives it the name
 // as it is in Redis, for each lock that it reports. Each acquisition, Attach and Observe calls group on the goroutine
@@ -172,10 +171,10 @@ func Renewed(d time.Duration) LeaseOption { return lease.Renewed(d) }
 // Fixed makes a lease end d after it was granted, without renewal. See lease.Fixed.
 func Fixed(d time.Duration) LeaseOption { return lease.Fixed(d) }
 
-// Notified has the holder of a lock know at once that it was released by force. See lease.Notified.
+// Notified notifies the holder of a lock at once that it was released by force. See lease.Notified.
 func Notified() LeaseOption { return lease.Notified() }
 
-// Supersede has the newest Lock win. See lease.Supersede.
+// Supersede makes the newest Lock win. See lease.Supersede.
 func Supersede() LeaseOption { return lease.Supersede() }
 
 // Grace makes a lease end d before others can have what it is on. The default is 0. See lease.Grace.

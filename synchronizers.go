@@ -141,10 +141,10 @@ func (c *Client) Once(name string, options ...once.Option) *Once {
 	return once.New(c.engine, name, c.mapped(name), c.config.defaults, options)
 }
 
-// Tick reports whether this caller has won the tick of that name at the time at. Of all callers in
-// all processes exactly one wins, whatever their clocks say, and whichever comes when. It is for a
-// schedule that several replicas keep: each calls Tick with the time that the schedule names, and the
-// winner does the work. at must be that time, not time.Now().
+// Tick reports whether this caller has won the tick of that name at the time at. Of all callers in all processes
+// exactly one wins, whatever their clocks say and whenever they come. It is for a schedule that several replicas keep:
+// each calls Tick with the time that the schedule names, and the winner does the work. at must be that time, not
+// time.Now().
 //
 // keep is how long the winner is remembered, at least 1 ms. A caller that comes when that time is over wins
 // again. So keep must be longer than the clocks of the replicas may differ, and longer than a replica may be

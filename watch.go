@@ -22,8 +22,8 @@ const (
 	EventLooked Happening = "looked"
 	// EventGranted: Holder has it now.
 	EventGranted Happening = "granted"
-	// EventReleased: From has it no longer, before its time, and nothing says that Redis has dropped it. Somebody
-	// may also have taken it from From by force.
+	// EventReleased: From has it no longer, before its time, and nothing says that Redis has dropped it. Somebody may
+	// also have taken it by force.
 	EventReleased Happening = "released"
 	// EventExpired: From has it no longer, and its time was over: it was neither renewed nor released.
 	EventExpired Happening = "expired"
@@ -112,12 +112,12 @@ func WatchEvery(d time.Duration) WatchOption { return func(l *looker) { l.every 
 // Watch looks again and again, on the goroutine that ranges over it, and only reads. After each look come its events, in the
 // order of their names, and then an EventLooked with all that is there; the first look has that alone. What begins and ends
 // between two looks nobody sees. Of a single name, without wildcards, the releases of such holds are counted, and the message
-// of a release brings the next look forward; where channels are sharded, as in a cluster, no message is heard. A loop that
-// takes long makes the looks rarer, and nothing piles up.
+// of a release brings the next look forward; where channels are sharded (in a cluster), no message is heard. A loop
+// that takes long makes the looks rarer, and nothing piles up.
 //
 // The sequence ends when ctx ends. It also ends, after an EventLooked with the reason as its Err, if looking makes no sense
-// any more: ErrDenied, ErrBadArgument or ErrClosed. Any other error, as ErrUnavailable after 5 s without an answer, is in the
-// Err of its look, and the next look reports what has happened meanwhile.
+// any more: ErrDenied, ErrBadArgument or ErrClosed. Any other error, such as ErrUnavailable after 5 s without an
+// answer, is in the Err of its look, and the next look reports what has happened meanwhile.
 //
 // docs/inspect.md has what it costs, and what it can tell apart.
 func (c *Client) Watch(ctx context.Context, pattern string, options ...WatchOption) iter.Seq[Event] {

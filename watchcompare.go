@@ -74,12 +74,12 @@ func (c *comparison) holders() {
 	}
 }
 
-// over reports whether a holder's time was over by now, as it stood when it was last seen.
+// over reports whether a holder's time, as it was when last seen, is over by now.
 func (c *comparison) over(h Holder) bool {
 	return h.Remaining != NoExpiry && !c.before.At.Add(h.Remaining-rounding).After(c.after.At)
 }
 
-// rounding is by how much an end may seem later than it was: Redis tells what is left in whole milliseconds.
+// rounding is by how much an end may seem later than it was: Redis returns what is left in whole milliseconds.
 const rounding = 5 * time.Millisecond
 
 // identity is what makes a holder the same in two inspections.
@@ -103,7 +103,7 @@ func without(holders, others []Holder) (left []Holder) {
 	return left
 }
 
-// alone returns the one of some holders that holds or held it alone; nil if there is none.
+// alone returns the holder that holds or held it alone; nil if there is none.
 func alone(i Inspection, some []Holder) *Holder {
 	for n, h := range some {
 		switch i.Kind {

@@ -133,8 +133,8 @@ func doubted(events []Event, unannounced func(Event) bool) (all []Event) {
 	return all
 }
 
-// listen has the ear hear at the server that has the name. It hears nothing of a pattern, whose messages would be one for
-// each release in Redis, and nothing where channels are sharded, which no pattern gets.
+// listen makes the ear hear at the server that has the name. It hears nothing of a pattern, for which a message would
+// come at each release in Redis, and nothing where channels are sharded, to which PSUBSCRIBE does not subscribe.
 func (l *looker) listen(ctx context.Context) {
 	if !l.single {
 		return
@@ -206,7 +206,7 @@ func (l *looker) all(ctx context.Context, g *glance) {
 	}
 }
 
-// because returns why an inspection failed: that ctx ended says less than why.
+// because returns why an inspection failed: why ctx ended, rather than that it did.
 func because(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errs.Wrap("watch", context.Cause(ctx))

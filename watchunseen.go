@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/inspect"
 )
 
-// ledger sets the releases that were announced against those that looks have found. A message may come after the look
-// that has found its release already, so what it owes is kept until the next look. If in doubt, it counts too few.
+// ledger sets the releases that were announced against those that looks have found. A look may find a release before
+// its message comes, so a release without a message is kept until the next look. If in doubt, it counts too few.
 type ledger struct {
 	heard inspect.Counts // announced, and not set against anything yet
 	owed  inspect.Counts // found by the last look, and not announced by then

@@ -82,7 +82,7 @@ func (w *wait) run(ctx context.Context) error {
 	return err
 }
 
-// Try implements line.Asker: it asks how the generation stands.
+// Try implements line.Asker: it asks for the state of the generation.
 func (w *wait) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	l := w.latch
 	call := &conn.Call{

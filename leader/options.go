@@ -48,8 +48,9 @@ func Value(v string) Option { return func(c *config) { c.value = v } }
 // see Preempt.
 func Priority(p int) Option { return func(c *config) { c.priority = p } }
 
-// Preempt has the candidate, while it waits, ask a leader of lower priority to resign. That leader's
-// term ends with ErrResigned, and the next leads when its work has returned. The default is to wait.
+// Preempt makes the candidate, while it waits, ask a leader of lower priority to resign. That
+// leader's term ends with ErrResigned, and the next leads when its work has returned. The default
+// is to wait.
 func Preempt() Option { return func(c *config) { c.preempt = true } }
 
 // MaxTerm ends each term with ErrResigned when it has lasted for d, less a random part of up to a tenth,

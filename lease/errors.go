@@ -38,8 +38,8 @@ var (
 	ErrClosed = errs.Closed
 
 	// ErrWrongType says that the key holds something else than the kind keeps there, such as a lock of
-	// another library. Holdfast left it as it is. The error of a call that takes something says what
-	// stands there.
+	// another library. Holdfast left it as it is. The error of a call that takes something says
+	// what is stored there.
 	ErrWrongType = errs.WrongType
 
 	// ErrOutOfMemory says that Redis has reached its maxmemory and refuses to

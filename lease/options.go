@@ -23,7 +23,7 @@ const NoExpiry = hold.NoExpiry
 // the whole Client. One given to a factory method applies to that one synchronizer.
 type Option func(*hold.Settings)
 
-// Renewed makes the lease d long, and has it renewed every third of d until it is released or lost.
+// Renewed makes the lease d long. Holdfast renews it every third of d until it is released or lost.
 // If the process dies, the lock is free after d at the latest. The default is
 // Renewed(DefaultLease).
 func Renewed(d time.Duration) Option {
@@ -57,19 +57,20 @@ func Grace(d time.Duration) Option {
 	return func(s *hold.Settings) { s.Grace = d }
 }
 
-// Notified has the holder know at once when a Mutex, a FairMutex or a stripe is taken from it by ForceRelease, by
-// whatever Client: the lease then ends with ErrLost within a round trip or two, and not only with its next renewal.
-// What comes is a message, on which the Client asks Redis; a lost one is made up for by the next renewal. Each
-// such hold costs a subscription, on the one connection that a Client has for all, a goroutine, and a renewal more when it
-// begins. Holds without it cost nothing more. A nested Lock has what the outer one has. Other kinds ignore the option. The default is off.
+// Notified makes the Client notify the holder at once when any Client takes a Mutex, a FairMutex or a stripe from it by
+// ForceRelease: the lease then ends with ErrLost within a round trip or two, and not only with its next renewal. What
+// comes is a message, on which the Client asks Redis; a lost one is made up for by the next renewal. Each such hold
+// costs a subscription, on the one connection that a Client has for all, a goroutine, and a renewal more when it
+// begins. Holds without it cost nothing more. A nested Lock has what the outer one has. Other kinds ignore the option.
+// The default is off.
 func Notified() Option {
 	return func(s *hold.Settings) { s.Notified = true }
 }
 
-// Supersede has the newest Lock of a Mutex, a FairMutex or a stripe win, if all that lock the name have the option: a
+// Supersede makes the newest Lock of a Mutex, a FairMutex or a stripe win, if all that lock the name have the option: a
 // deploy of the latest commit, a reload after each change. When a newer Lock comes, the holder's lease ends with
-// ErrSuperseded. The newer Lock is granted once the holder has released the lock, so the former work has stopped; at the
-// latest after the holder's Grace or, without one, after the rest of its lease. Older Locks that wait return
+// ErrSuperseded. The newer Lock is granted once the holder has released the lock, so the former work has stopped; at
+// the latest after the holder's Grace or, without one, after the rest of its lease. Older Locks that wait return
 // ErrSuperseded, each when it is its turn.
 //
 // A Lock that fails is not the newest any more. But if its process dies while it waits, the older ones are superseded all the

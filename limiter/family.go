@@ -98,8 +98,8 @@ func (f *family) revision(l *Limiter) int64 {
 	return f.set.rev
 }
 
-// look asks how the limit stands, and keeps a rate that was set for a month more. What is known of the rate may be as
-// old as fresh.
+// look asks for the state of the limit, and keeps a rate that was set for a month more. What is known of the rate may
+// be as old as fresh.
 func (l *Limiter) look(ctx context.Context, fresh time.Duration) (answer, error) {
 	q := request{script: takeScript, id: newID(), fresh: fresh}
 	return l.take(ctx, &q)

@@ -1,5 +1,5 @@
 // Package multilock holds several locks as one: all of them, or none. They may be of any kind that
-// says where it stands, and of one Client or of several.
+// is a lease.Placed, and of one Client or of several.
 //
 // Programs make a MultiLock with holdfast.NewMultiLock. docs/multilock.md says what it promises. One
 // lock on several servers is package quorum.

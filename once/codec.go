@@ -38,7 +38,7 @@ func (jsonCodec) Encode(result any) ([]byte, error) {
 }
 
 // encoded returns the bytes of a result of the type T. JSON goes by that type, as it does when it
-// decodes: the type of what stands in an interface is lost by then.
+// decodes: the type of a value in an interface is lost by then.
 func encoded[T any](c Codec, result T) ([]byte, error) {
 	if _, standard := c.(jsonCodec); standard && reflect.TypeFor[T]().Kind() == reflect.Interface {
 		return json.Marshal(result)

@@ -21,5 +21,5 @@ func refusalIn(call *conn.Call) (why, token int64, data string) {
 	return call.Int(4), call.Int(3), call.Text(5)
 }
 
-// pausedIn reads a reply of tick.lua that does not grant the tick: an error if that is since its name is paused, else nil.
+// pausedIn reads a reply of tick.lua that does not grant the tick: an error if its name is paused, else nil.
 func pausedIn(call *conn.Call) error { return pause.Parse(call.Text(2)).Err() }

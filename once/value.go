@@ -137,7 +137,7 @@ func (c *call) share(ctx context.Context) (*result, error) {
 		return answer.(*result), nil
 	}
 	c.lead, c.resource.busy = lead, lead.Busy
-	defer lead.Leave() // unless it tells an answer; even if the work panics
+	defer lead.Leave() // unless it has given an answer; even if the work panics
 	found, kept, err := c.ask(ctx)
 	if found != nil {
 		kept = found

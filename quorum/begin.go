@@ -14,8 +14,8 @@ import (
 
 // errBegun says that the quorum has begun since a round began, or may have. The round does not count.
 // A server may have granted, restarted without its data, and been marked as new, and so count for
-// what it has forgotten; or another server may count that did not when the first restarted. The next
-// round counts, as it finds the markers that this one has seen.
+// what it has forgotten; or another server, which did not count when the first restarted, may count
+// now. The next round counts, as it finds the markers that this one has seen.
 var errBegun = errors.New("the quorum has just begun")
 
 // beginLimit is how long after the first marker of a new quorum the last one may

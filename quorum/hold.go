@@ -85,7 +85,7 @@ func (h *majorityHold) endWithoutMajority() {
 	if left >= majority {
 		return
 	}
-	// What this process has ended itself is the cause only if that alone cost the majority.
+	// Members that this process has ended are the cause only if they alone cost the majority.
 	cause := errs.Lost
 	closed, tooLong := ended(errs.Closed), ended(errs.MaxHold)
 	switch all := len(h.members); {

@@ -54,11 +54,11 @@ const (
 	undecided    verdict = iota // more answers may still be a grant or a refusal
 	granted                     // a majority has granted
 	grantedEarly                // a majority has granted, some of it so early that it counts in the next round
-	refused                     // so many are held by another that no majority is left
+	refused                     // another holds so many that no majority is left
 )
 
 // judge returns the verdict on the answers that have come. A refusal of a server that was found
-// empty says nothing yet: the server may be new, and that all must say.
+// empty says nothing yet: the server may be new, and only all servers together can say so.
 func (q *Quorum) judge(come []answer) verdict {
 	counts, early := count(come, answer.counts), count(come, answer.early)
 	busy := count(come, func(a answer) bool {

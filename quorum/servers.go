@@ -37,8 +37,8 @@ func fit(members []Member) error {
 }
 
 // serverOf returns the address of the Client's server, without the database: two databases of a
-// server fail together. known is false if the address does not tell the server from others, as
-// behind Sentinels.
+// server fail together. known is false if the address does not distinguish the server from others,
+// for example behind Sentinels.
 func serverOf(e *engine.Engine) (server string, known bool) {
 	server = e.Conn.Address()
 	if i := strings.LastIndexByte(server, '/'); i >= 0 {
@@ -61,7 +61,7 @@ func setOf(members []Member) string {
 	return fmt.Sprintf("%d-%x", len(members), sum[:8])
 }
 
-// identityOf returns the identity of a Quorum: where its members stand, in whatever order they are
+// identityOf returns the identity of a Quorum: where its members are, in whatever order they are
 // given.
 func identityOf(members []Member) string {
 	parts := make([]string, len(members))

@@ -24,8 +24,8 @@ import (
 // makes the lock safe: where servers do not answer, or have forgotten it, callers ask as if it did
 // not exist.
 //
-// Who has just released would find the lock free whenever it asks at once, and those that wait asleep.
-// So each grant finds out whether others wait, and where they do, its process does not ask first the next time.
+// A caller that has just released, and asks again at once, would find the lock free, and the waiters asleep. So each
+// grant finds out whether others wait, and where they do, its process does not ask first the next time.
 type turn struct {
 	quorum *Quorum
 	key    string // of the places on the first server, for what its Client remembers; "" if its lock cannot be used
@@ -33,7 +33,7 @@ type turn struct {
 	waits  bool // it is for a Lock; a TryLock takes no turn
 	began  time.Time
 	placed bool          // servers may have its place
-	heard  int           // how many servers have said its place at a time
+	heard  int           // how many servers have returned its place at a time
 	ahead  int           // how many were before it when it last looked
 	pause  time.Duration // the last one; 0 if that has changed since
 }
@@ -87,7 +87,7 @@ func (t *turn) unasked() error {
 // crowded reports whether others were known to wait lately.
 func (t *turn) crowded() bool { return t.key != "" && t.lines().Awaited(t.key) }
 
-// unknown is the place on a server that did not say it.
+// unknown is the place on a server that did not return one.
 const unknown = -1
 
 func known(before int) bool { return before != unknown }
@@ -130,8 +130,8 @@ func (t *turn) refused(ctx context.Context, last, err error) error {
 	return last
 }
 
-// yield lets all the others come first. A caller that could not have the lock though nobody holds it, as it is
-// too far from the servers, would keep them waiting otherwise.
+// yield lets all the others come first. Otherwise a caller that is too far from the servers to get even a free lock
+// would keep them waiting.
 func (t *turn) yield() { t.began = time.Now() }
 
 // next returns how long the caller pauses. Pauses begin at minPause, or at more if several callers are

@@ -102,7 +102,7 @@ func (m *member) serve() error {
 	}
 }
 
-// longest returns for how long a member may not be answered what it has.
+// longest returns how long a member may go on without an answer that says what it has.
 func (m *member) longest() time.Duration { return m.config.hold.Length + patience }
 
 // Heard implements line.Hearer.
@@ -127,7 +127,7 @@ func (m *member) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	return line.Answer{Held: line.HeldFor(time.Until(m.next))}, nil
 }
 
-// giveUp gives shards up whose works have returned, until the membership ends.
+// giveUp gives up the shards whose works have returned, until the membership ends.
 func (m *member) giveUp() {
 	for failures := 0; ; {
 		select {
@@ -249,7 +249,7 @@ func (m *member) endShard(s *Shard, cause error) {
 	}
 }
 
-// runShard runs the work on a shard, and then has the shard given up.
+// runShard runs the work on a shard, and then makes giveUp give the shard up.
 func (m *member) runShard(s *Shard) {
 	defer func() { // even if the work ends its goroutine
 		m.mu.Lock()

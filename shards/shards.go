@@ -13,10 +13,10 @@
 // they are those that the table in Redis says it has, for as long as the member is alive. So one renewal keeps all of
 // them, and when the lease is over, all of them are free in the same instant.
 //
-// Nobody is in charge. A script, balance.lua, reckons for the member that asks how many shards are its share. What it has too
-// many of it is to give up, the newest first; what is free it takes, up to its share. A member asks when a message says
-// that something has changed, when the lease of another ends, and every 1.25 s. It gives a shard up in a later
-// request, when the work on it has returned.
+// Nobody is in charge. A script, balance.lua, reckons for the member that asks how many shards are its share. A member
+// with too many gives some up, the newest first; one with too few takes what is free, up to its share. A member asks
+// when a message says that something has changed, when the lease of another ends, and every 1.25 s. It gives a shard up
+// in a later request, when the work on it has returned.
 //
 //	run.go      Run: members, one after the other
 //	member.go   one membership: its wait, its requests, what follows from their answers

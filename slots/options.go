@@ -36,9 +36,9 @@ type settings struct {
 func Prefer(n int) Option { return func(s *settings) { s.prefer = n } }
 
 // Quarantine keeps a number from being given out again for d after its holder has died or has lost it: from
-// the end of its lease in Redis, or from when its loss was reported there. It is for numbers that go on to mean
-// their holder for a while, such as the worker id in an id made of a clock: d is then longer than the clocks of the
-// machines may differ. A number that its holder has released is free at once.
+// the end of its lease in Redis, or from when its loss was reported there. It is for numbers that outlive the lease for
+// a while, such as the worker id in an id made of a clock: d is then longer than the clocks of the machines may differ.
+// A number that its holder has released is free at once.
 //
 // The quarantine of a number is that of the process that had it. The default is 0, none; d is at most
 // MaxQuarantine. It is counted in ms, by the server's clock.

@@ -63,8 +63,8 @@ func (s *Slots) Size() int { return engine.Made(s).size }
 // greater than that of every earlier holder of any number of the name. A context made by Slot.Context does
 // not re-enter anything: each Acquire takes a number of its own.
 //
-// If all numbers are taken, callers get them in the order in which they came: within a process in that of
-// their calls, and among processes in that of those that are first in each.
+// If all numbers are taken, callers get them in the order in which they came: within a process in the order of their
+// calls; among processes in the order in which the first caller of each came.
 //
 // Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and ErrBusy if all
 // numbers were taken. Nothing is left behind then. If other processes have numbers of the name and another size,

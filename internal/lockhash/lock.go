@@ -41,7 +41,7 @@ func (l *Lock) Kind() string { return l.kind }
 // Name implements hold.Resource.
 func (l *Lock) Name() string { return l.name }
 
-// Place returns where the lock stands, for lease.Placed.
+// Place returns where the lock is, for lease.Placed.
 func (l *Lock) Place() string { return hold.PlaceOf(l.Engine, l.Key()) }
 
 // Usable returns nil, or why the operation cannot be done on this lock.

@@ -1,5 +1,5 @@
--- Tells a waiter how its generation of a latch stands. It runs after number.lua and generations.lua,
--- in one script with them.
+-- Returns the state of a waiter's generation of a latch. It runs after number.lua and
+-- generations.lua, in one script with them.
 --
 -- KEYS[1] the count
 -- KEYS[2] the record of generations
@@ -10,7 +10,7 @@
 --                                    Redisson has set it, it is recorded now
 --         {1, time}                  it ended at zero, or there is none
 --         {2, time}                  it was deleted, or ran out
---         {3, time}                  how it stands is not known any more
+--         {3, time}                  its state is not known any more
 --         {-1, time}                 late: nothing was done
 local open = number > 0
 local left = redis.call('PTTL', KEYS[1])

@@ -1,4 +1,4 @@
--- Has the leader say who it is, unless it has done so, and tells it whether it is asked to resign.
+-- Writes who the leader is, unless that is written, and returns whether it is asked to resign.
 -- The leader runs this when its term begins, and as the poll of its term.
 --
 -- KEYS[1] the lock: a hash {owner: count} with an expiry
@@ -13,7 +13,7 @@
 -- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[4] the channel of changes
 -- ARGV[5] the token of the term
--- ARGV[6] since when it leads, in microseconds of the server's clock; 0: since now
+-- ARGV[6] when it began to lead, in microseconds of the server's clock; 0: now
 -- ARGV[7] how long the record stays, in ms
 -- ARGV[8] the priority
 -- ARGV[9] the identity

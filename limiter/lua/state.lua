@@ -1,4 +1,4 @@
--- What stands in Redis for a limit. Each script of a limit begins with this file.
+-- What is stored in Redis for a limit. Each script of a limit begins with this file.
 --
 -- KEYS[1] the limit: "<seconds> <micros> <debt> <taken> <rate>", and the last three requests that took of it, the
 --         newest first, each as " <id>:<units>".

@@ -3,7 +3,7 @@
 --
 -- KEYS[3] a hash. all: how many permits there are in all; 0, or no hash: not known.
 --         since: when the semaphore was set, in microseconds of the server's clock, which
---         tells it from one that is made anew
+--         distinguishes it from one that is made anew
 --
 -- It runs after once.lua. The scripts after it use inAll(), setAll(), keepAll() and dropAll().
 

@@ -77,7 +77,7 @@ if back > 0 then
   free = free + back
 end
 
--- tell tells the waiters what is free, if something came free and is left.
+-- tell publishes to the waiters how many are free, if something came free and is left.
 local function tell()
   if back > 0 and free > 0 then
     publish(ARGV[3], ARGV[4], text(free))

@@ -1,5 +1,5 @@
--- Gives permits back, each once, and tells the waiters. An id is never used again, so this may run
--- late and any number of times.
+-- Gives permits back, each once, and notifies the waiters. An id is never used again, so this may
+-- run late and any number of times.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the permits that are taken: a sorted set of ids by the ms of their expiry

@@ -16,8 +16,8 @@
 --
 -- Returns {1, time, rev, ms, members, -1}           as the member knows it
 --         {1, time, rev, ms, members, n, shard, token, ..., asked, ...}
---                                                   the n shards that it has, and those of them that it is to
---                                                   give up. ms: when the first lease of a member is over
+--                                                   the n shards that it has, then those that it is to give up. ms:
+--                                                   when the first lease of a member is over
 --         {0, time}                                 it is no member any more
 --         {-1, time}                                late: nothing was done
 

@@ -1,5 +1,5 @@
--- Takes a number from its owner, or ends its quarantine, and tells those that wait. It runs after
--- failed.lua and numbers.lua, in one script with them.
+-- Takes a number from its owner, or ends its quarantine, and notifies those that wait. It runs
+-- after failed.lua and numbers.lua, in one script with them.
 --
 -- KEYS[1] who has which number: see numbers.lua
 -- ARGV[1] not-after: ignored

@@ -1,4 +1,4 @@
--- Gives an owner's number back, takes its mark away if it waited, and tells those that wait. A number
+-- Gives an owner's number back, takes its mark away if it waited, and notifies those that wait. A number
 -- whose lease is over stays in quarantine. An owner is never used again, so this may run late and any
 -- number of times. It runs after failed.lua, numbers.lua and turns.lua, in one script with them.
 --

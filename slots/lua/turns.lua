@@ -34,15 +34,15 @@ local function note(k, only, score, owner, life)
 end
 
 -- mark sets or refreshes an owner's mark. It uses NX for since, or the owner would lose its place.
--- alive goes first: no mark may stand that alive does not list.
+-- alive goes first: a mark that alive does not list must not stay.
 local function mark(owner, since, ms, life)
   if not (note(alive, 'CH', ms + life, owner, life) and note(waiting, 'NX', since, owner, life)) then
     unmark(owner)
   end
 end
 
--- ahead returns how many owners have waited for longer than one that says that it has waited for waited
--- ms, -1 if it only tries; for how many ms the first of their marks counts; and since when it waits. If
+-- ahead returns three things of an owner that says that it has waited for waited ms, -1 if it only tries: how many
+-- owners have waited for longer; how many ms the first of their marks still counts; and since when the owner waits. If
 -- the owner has a mark, the mark decides: requests take longer or shorter, and an owner that saw itself in
 -- another place than others see it could wait for them while they wait for it.
 local function ahead(owner, waited, ms)

@@ -117,8 +117,8 @@ func renewalAfter(sent, length time.Duration) time.Duration {
 	return (sent + third).Truncate(third / 200)
 }
 
-// renewalFailed plans the next try of the renewal soon. If the hold is over by the wall clock, and
-// Redis has not vouched for it in time, the hold is lost.
+// renewalFailed makes the renewal due again soon. If the hold is over by the wall clock, and Redis
+// has not vouched for it in time, the hold is lost.
 func (h *hold) renewalFailed(failure string) {
 	now := time.Now()
 	h.mu.Lock()

@@ -24,8 +24,8 @@ const sentinelAddr = "FailoverClient"
 
 const (
 	// askEvery is how often the Sentinels are asked for the master while the node is in use.
-	// They demote a former master that can still be reached only after some 10 s; the grants that
-	// it makes until then are lost.
+	// Only after some 10 s do they demote a former master that can still be reached; the grants
+	// that it makes until then are lost.
 	askEvery = time.Second
 	// askPatience is how long after a question went out a call waits for its answer, if the
 	// last answer is old.

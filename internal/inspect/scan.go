@@ -171,8 +171,9 @@ func ofRecords(space keys.Space, found []string, pattern string) (names, records
 	return names, records
 }
 
-// spent returns the names of those pauses and limits that match the pattern, without pauses that have ended, and without those of which more than one unit can be
-// taken at once: there may be millions, and finding that out costs less than inspecting them.
+// spent returns the names of the pauses and limits that match the pattern, without pauses that have ended, and without
+// limits that let more than one unit through at once: there may be millions of these, and finding that out costs less
+// than inspecting them.
 func spent(ctx context.Context, rdb *redis.Client, space keys.Space, found []string, pattern string) []string {
 	names, limits := ofRecords(space, found, pattern)
 	debts := each(ctx, rdb, limits, func(p redis.Pipeliner, key string) redis.Cmder { return p.PTTL(ctx, key) })

@@ -74,8 +74,8 @@ type bounds struct {
 	by  time.Duration
 }
 
-// relieve has another goroutine send what waits once the caller's batch takes longer than a try. The
-// caller calls the function that it returns when the batch was answered.
+// relieve makes another goroutine send what waits once the caller's batch takes longer than a try.
+// The caller calls the function that it returns when the batch was answered.
 func (s *stream) relieve(o *outbox, try time.Duration) (answered func()) {
 	late, done := false, false // guarded by the outbox's mutex
 	timer := time.AfterFunc(try, func() {

@@ -5,8 +5,8 @@
 -- ARGV[1] not-after: ignored
 -- ARGV[2] the id of the call
 -- ARGV[3] how many of its units
--- ARGV[4] 1: even if others have taken since. Else those others keep their times, and so would the units
---         that were given back be given to somebody at the same time as one of them
+-- ARGV[4] 1: even if others have taken since. Otherwise nothing is given back then: those others keep their times, and
+--         somebody would get the units at the same time as one of them
 -- ARGV[5] rev of the rate, as the caller knows it: see take.lua
 --
 -- Returns {1, time}  given back

@@ -1,13 +1,13 @@
 -- Who is to have how many shards, and so which a member is to take and to give up. It runs after table.lua, in one
 -- script with it, and changes nothing but what the table knows of members that are gone.
 --
--- The share of a member is that of its weight, rounded down; the shards that are left by that go one each to
--- those that have them already, then to those that came last. So of those that have too many, each gives up as few as
--- can be, and the others take as many. A member gives up first what it got last: after one has left and another
--- come, as in a rolling deploy, that is what the first one had. For the same reason, of those that have one of the shards that
--- are left, those come first that had it before the youngest but one came: the others have it since somebody left. What is
--- free is for the youngest first, beginning with what was given last, so that it need not move again; but nobody waits
--- for another to take.
+-- The share of a member is that of its weight, rounded down. The shards left over go one each to members that have one
+-- of them already, then to the youngest members. So each member with too many gives up as few as can be, and the others
+-- take as many. A member gives up first what it got last: after one member has left and another come, as in a rolling
+-- deploy, that is what the first one had. For the same reason, of the members that have a shard left over, those that
+-- had it before the youngest but one came are first: the others got it when somebody left. Free shards are for the
+-- youngest first, beginning with those given last, so that they need not move again; but nobody waits for another to
+-- take.
 
 -- read returns the members that are alive, the youngest first, as {id, weight, joined, has, had}, also by their ids; and
 -- the shards that are free, and those of one member, as {shard, token}. had: how many it had when the youngest but one came.

@@ -38,7 +38,7 @@ func (c *crowd) run(ctx context.Context, addr string, now *progress) {
 	all.Wait()
 }
 
-// pair has one Client hold the lock, and another wait for it.
+// pair makes one Client hold the lock, and another wait for it.
 func (c *crowd) pair(ctx context.Context, rdb *redis.Client, name string, now *progress) {
 	holds, waits := holdfast.New(rdb), holdfast.New(rdb)
 	l, err := holds.Mutex(name, holdfast.Renewed(c.Lease)).Lock(ctx)

@@ -36,7 +36,7 @@ type phase struct {
 	retired bool // nothing, and the cluster makes another if the server is asked again
 }
 
-// traffic is what callers have a carrier send.
+// traffic is what callers give a carrier to send.
 type traffic struct {
 	queue []*request
 	dead  int // how many requests in the queue have been withdrawn

@@ -87,8 +87,8 @@ func credentialsOf(o redis.Options, fs *dial.Feeds) func(context.Context) (strin
 }
 
 // NoMaintenance turns off go-redis's notifications of maintenance. With them on, go-redis looks up
-// the name of each server while it makes a client, also a name that is none, such as that of a
-// failover client.
+// the name of each server while it makes a client, even if that is no name of a host, such as a
+// failover client's.
 func NoMaintenance() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }

@@ -38,8 +38,8 @@ if came == 0 then
   came = math.max(now, latest + 1)
 end
 
--- For 10 s requests of any of them may come late, and must not look new. After that, those that came before one that
--- was granted the lock count no more, since that one cannot withdraw.
+-- For 10 s a request of any claimant may come late, and must not look new. After that, claimants that came before one
+-- that was granted the lock count no more: the granted one cannot withdraw.
 local text, left = string.format('%.0f:', came) .. ARGV[2], 63
 for at, mark, claimant in string.gmatch(list, '(%d+)([:-])(%S+)') do
   local counts = now - tonumber(at) < 10000000 or mark == ':' and ARGV[3] == '0'

@@ -61,7 +61,7 @@ func BadNews() map[string]News {
 // second returns the error of a call with two results.
 func second[T any](_ T, err error) error { return err }
 
-// Turns has each process lock the quorum, work and release it, over and over until ctx ends. It returns how often
+// Turns makes each process lock the quorum, work and release it, over and over until ctx ends. It returns how often
 // each had it, and the longest that each waited.
 func Turns(ctx context.Context, processes []*holdfast.Quorum, work time.Duration) (grants []int, longest []time.Duration) {
 	grants, longest = make([]int, len(processes)), make([]time.Duration, len(processes))

@@ -52,8 +52,8 @@ func (w *stage) value(what string, o *once.Once, key string, gives, want int) {
 	}
 }
 
-// allHaveOneResult has callers of two processes ask at the same time, and later. The work lasts for longer
-// than its lease.
+// allHaveOneResult makes callers of two processes ask at the same time, and later. The work lasts for longer than its
+// lease.
 func allHaveOneResult(w *stage) {
 	a, b := w.forgetful("customer:7")
 	var runs atomic.Int32

@@ -207,8 +207,8 @@ func (m *MiniServer) tellBefore(peer *server.Peer, name string) {
 	}
 }
 
-// HasScripts has the server know scripts, by their digests, as if they had been loaded: until SCRIPT FLUSH,
-// EVALSHA finds them. To load all of them would take a world of a test longer than most of its scenes.
+// HasScripts makes the server know scripts, by their digests, as if they had been loaded: until SCRIPT FLUSH, EVALSHA
+// finds them. To load all of them would take a world of a test longer than most of its scenes.
 func (m *MiniServer) HasScripts(byDigest map[string]string) {
 	m.loading.Lock()
 	defer m.loading.Unlock()

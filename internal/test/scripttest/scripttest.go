@@ -102,7 +102,7 @@ func Code(err error) string {
 	return err.Error()
 }
 
-// WithoutMemory has the server refuse what needs memory.
+// WithoutMemory makes the server refuse what needs memory.
 func WithoutMemory(t testing.TB, rdb redis.UniversalClient) {
 	t.Helper()
 	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {

@@ -149,7 +149,7 @@ var sources = []struct {
 // shared are the files of internal/lockhash that an election runs, and a waiter with a priority.
 var shared = []string{"token", "life", "queue", "enter", "release"}
 
-// load has the server know every script, and records their names.
+// load makes the server know every script, and records their names.
 func (w *World) load() {
 	w.T.Helper()
 	w.scripts = ScriptNames(w.T)

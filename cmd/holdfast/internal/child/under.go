@@ -191,8 +191,7 @@ func (w *watch) take(s syscall.Signal) {
 }
 
 // stopped deals with a program that is stopped. If it wants the terminal, it gets it; otherwise a person who
-// has a shell wants it back. Without a terminal, as for a service that was begun at one, it is up to those who
-// stopped the program.
+// has a shell wants it back. Without a terminal, it is up to those who stopped the program.
 func (w *watch) stopped(by syscall.Signal) {
 	t := w.child.terminal
 	switch {

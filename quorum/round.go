@@ -53,7 +53,7 @@ type verdict int
 const (
 	undecided    verdict = iota // more answers may still be a grant or a refusal
 	granted                     // a majority has granted
-	grantedEarly                // a majority has granted, some of it so early that it counts in the next round
+	grantedEarly                // a majority has granted, but some of these grants count only in the next round: see answer.early
 	refused                     // another holds so many that no majority is left
 )
 

@@ -105,7 +105,7 @@ func (e *Engine) Present() {
 }
 
 // Note makes the Client write a note about the hold of its owner with that number, in place of the
-// note before. "" removes a note that the same lease, by, has made.
+// note before. by is the lease. "" removes a note that this lease has made.
 func (e *Engine) Note(owner int64, by any, text string) {
 	p := e.presence
 	if p == nil {

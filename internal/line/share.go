@@ -18,10 +18,10 @@ const (
 func (l *Lines) NoteShared(key string) { l.awaited.in(&l.awaited.shared, key).Store(sharedTurns) }
 
 // Passes returns how many times the thing that Redis has just granted to a goroutine of this process
-// may be passed on in the process, at most most. It is most if no other process has had the
-// thing lately. Else it is in proportion to those of this process that want it: without that, a
-// goroutine with one other in its process would have it hundreds of times as often as one that is
-// alone in its process.
+// may be passed on in the process. That is the argument most if no other process has had the thing
+// lately. Otherwise it is in proportion to the goroutines of this process that want it, and no more
+// than most: without that, a goroutine with one other in its process would have it hundreds of
+// times as often as one that is alone in its process.
 func (l *Lines) Passes(key string, most int64) int64 {
 	left := l.awaited.in(&l.awaited.shared, key)
 	turns := left.Load()

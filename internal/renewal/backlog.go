@@ -15,9 +15,9 @@ type pending struct {
 	postponed bool          // it has let others go first
 }
 
-// backlog gives out first what has the least by. A task that ends no sooner than the last one in the
-// queue joins the queue, as most do. Any other goes to the heap, where each push and pop moves
-// several tasks. The zero value is empty.
+// backlog gives out first the task whose by is least. A task that ends no sooner than the last one
+// in the queue joins the queue, as most do. Any other goes to the heap, where each push and pop
+// moves several tasks. The zero value is empty.
 type backlog struct {
 	inOrder queue[pending]
 	others  pendingHeap

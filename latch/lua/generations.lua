@@ -53,8 +53,8 @@ local function ended(g)
   return 'z'
 end
 
--- begin opens a generation that runs out at ends, and returns it. If that fails it returns the
--- error too.
+-- begin opens a generation that runs out at the time ends, and returns it. If that fails it returns
+-- the error too.
 local function begin(ends)
   if last.state == 'o' then
     replace(last, ended(last))

@@ -105,8 +105,8 @@ func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool 
 	return false
 }
 
-// wanted counts the batches that wait for a wire: by is 1 when one begins to wait, and -1 when its
-// wait ends.
+// wanted counts the batches that wait for a wire. Its argument is 1 when one begins to wait, and -1
+// when its wait ends.
 func (c *carrier) wanted(by int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,8 +22,8 @@ local longest = 5000
 -- before that owner, which have lapsed. After 64 of them it stops, and returns the last one, with 0
 -- or less.
 --
--- A place that seems to be kept for longer than longest is from before the server's clock was set
--- back. Its owner may have died since, so it is kept for longest from now.
+-- A place that seems to be kept for longer than 5 s is from before the server's clock was set
+-- back. Its owner may have died since, so it is kept for 5 s from now.
 local function first(ms, me)
   local head, left
   for _ = 1, 64 do

@@ -1,8 +1,8 @@
 -- What the scripts that grant a lock share: how its token grows. Those scripts begin with this
 -- file.
 --
--- advance writes to KEYS[k] a token that is greater than the last one, and at least least: the server's
--- clock in microseconds minus early, as a text. It returns the token as a text, and the last one. That may be
+-- advance writes to KEYS[k] a token that is greater than the last one, and no less than the argument least: the
+-- server's clock in microseconds minus early, as a text. It returns the token as a text, and the last one. That may be
 -- a text too. It is 0 if there was none; then the new token is the clock, whatever early is.
 --
 -- The token is kept for life ms; '0': for ever. Its expiry is put off once in a thousand seconds,

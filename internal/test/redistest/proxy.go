@@ -219,7 +219,7 @@ func (p *FaultProxy) accept(listener net.Listener) {
 	}
 }
 
-// serve runs one connection to its end. Before it came, the proxy had cut its connections that many times.
+// serve runs one connection to its end. cuts is how many times the proxy had cut its connections before this one came.
 func (p *FaultProxy) serve(client net.Conn, cuts int) {
 	if !p.admit(client) {
 		return

@@ -209,6 +209,7 @@ func (s *lockScene) takingTurns(l *holdfast.Lease) *holdfast.Lease {
 	if s.kind.Rival == nil {
 		s.granted(next)
 	}
+	s.whole(next)
 	s.do("TryLock of what another has", func() error {
 		_, err := s.mine.TryLock(s.ctx)
 		s.refused("TryLock", err, holdfast.ErrBusy)
@@ -218,9 +219,14 @@ func (s *lockScene) takingTurns(l *holdfast.Lease) *holdfast.Lease {
 		return beside(func() (*holdfast.Lease, error) { return s.mine.Lock(ctx) }, func() error { return next.Release(ctx) })
 	})
 	s.granted(l)
+	s.whole(l)
 	s.held(l, 1)
 	return l
 }
+
+// whole has Redis keep what was handed over for the whole lease: at first it keeps it for the time of a place, and
+// a failover whose first vote fails takes longer than that.
+func (s *lockScene) whole(l *holdfast.Lease) { s.must(l.Extend(s.ctx, time.Minute)) }
 
 // left leaves the lock for a while, in the ways in which it stays held.
 func (s *lockScene) left(l *holdfast.Lease) *holdfast.Lease {

@@ -24,7 +24,7 @@ var (
 	sequence     = regexp.MustCompile("(?ms)^```mermaid\nsequenceDiagram.*?^```")
 	fencedBlock  = regexp.MustCompile("(?ms)^```.*?^```[ \t]*$")
 	sourceNamed  = regexp.MustCompile("`((?:[a-z_]+/)*[a-z_]+\\.go|(?:[a-z_]+/)+lua)`")
-	testNamed    = regexp.MustCompile("`((?:Test|Fuzz)[A-Z0-9]\\w*)`")
+	testNamed    = regexp.MustCompile("[`, ]((?:Test|Fuzz)[A-Z0-9]\\w*)[`,;]")
 	testDeclared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	goBlock      = regexp.MustCompile("(?s)```go\n(.*?)```")
 )
@@ -164,7 +164,7 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 			there[found[1]] = true
 		}
 	}
-	for _, page := range documents(t) {
+	for _, page := range append(documents(t), "docs/reports/found.csv") {
 		for _, named := range testNamed.FindAllStringSubmatch(doctest.Read(t, page), -1) {
 			if !there[named[1]] {
 				t.Errorf("%s names %s, which is not there", page, named[1])

@@ -539,7 +539,9 @@ func (w *stage) knowing() *process {
 	p := w.began()
 	time.Sleep(3 * time.Second) // after this the quorum no longer begins
 	w.anotherWaits()
-	redises.Release(w.T, w.lock(p.quorum()))
+	l := w.lock(p.quorum())
+	time.Sleep(100 * time.Millisecond) // until then it has heard who waits
+	redises.Release(w.T, l)
 	return p
 }
 

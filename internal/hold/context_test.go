@@ -34,9 +34,9 @@ func someLease(e *engine.Engine, r Resource) (l *Lease, endIt func(how end)) {
 	l.hold, h.leases = h, l
 	return l, func(how end) {
 		h.mu.Lock()
-		ending := h.finish(l, how)
+		h.finish(l, how)
 		h.mu.Unlock()
-		ending.tell()
+		l.tell()
 	}
 }
 

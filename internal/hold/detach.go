@@ -46,7 +46,7 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 		}
 		return Owner{}, ended
 	}
-	e := h.finish(l, byRelease)
+	h.finish(l, byRelease)
 	h.gone = true
 	if h.seldom != nil {
 		h.seldom.stays = 0 // who attaches releases as they like
@@ -55,7 +55,7 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	h.engine.StaysBehind()
 	giveUpSeat(h.engine, h.resource, h.leave())
 	h.active(-1)
-	e.tell()
+	l.tell()
 	return h.owner(), nil
 }
 

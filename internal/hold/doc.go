@@ -55,7 +55,7 @@
 // hold.mu guards the hold and the state of its leases. Nothing that may block, or that takes
 // another mutex, is called under it: not Redis, not the scheduler, not the engine's lines, not a
 // context's cancel. The code collects the endings under the mutex, and announces them afterwards
-// (ending.tell, announce): it cancels the contexts first, and then closes Done.
+// (Lease.tell, announce): it cancels the contexts first, and then closes Done.
 //
 // Tick and Suspect are called by the one goroutine of the scheduler, which must never wait;
 // Renewed by the goroutine of a server's sender.

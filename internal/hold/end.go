@@ -4,6 +4,7 @@ package hold
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -53,17 +54,8 @@ func (e end) byItself() bool {
 	return e == byExpiry || e == byMaxHold || e == byGrace || e == bySuperseded
 }
 
-// ending is a lease that has ended, and whose contexts and channel are still to be ended, once the
-// hold's mutex is given back.
-type ending struct {
-	lease    *Lease
-	telling  bool // there may be somebody to tell: see rare
-	noted    bool // it has a note, which nobody should read any more
-	children map[*child]struct{}
-}
-
-// finish ends one lease. The caller holds the mutex.
-func (h *hold) finish(l *Lease, how end) ending {
+// finish ends one lease. The caller holds the mutex, and calls tell once it has given it back.
+func (h *hold) finish(l *Lease, how end) {
 	for at := &h.leases; *at != nil; at = &(*at).next {
 		if *at == l {
 			*at = l.next
@@ -72,35 +64,39 @@ func (h *hold) finish(l *Lease, how end) ending {
 	}
 	h.count--
 	l.next, l.ended = nil, how
-	e := ending{lease: l}
-	if r := l.rare; r != nil {
-		e.telling, r.telling, e.noted = true, true, r.noted
-		e.children, r.children = r.children, nil
+	if l.rare != nil {
+		l.rare.telling = true
 	}
-	return e
 }
 
-// tell cancels the lease's contexts and then closes its channel. So code that has waited on the
-// channel never finds a context that goes on. It must be called without the mutex.
-func (e ending) tell() {
-	l := e.lease
-	if !e.telling {
+// tell notifies whoever has a context or the channel of a lease that finish has ended: it cancels the
+// contexts and then closes the channel. So code that has waited on the channel never finds a context that
+// goes on. It must be called without the mutex.
+func (l *Lease) tell() {
+	h := l.hold
+	h.mu.Lock()
+	r := l.rare
+	if r == nil || !r.telling {
+		h.mu.Unlock()
 		return
 	}
-	if e.noted {
+	children := r.children
+	r.children = nil
+	h.mu.Unlock()
+	if r.noted {
 		l.unnote()
 	}
-	if len(e.children) > 0 {
+	if len(children) > 0 {
 		err := l.Err()
-		for c := range e.children {
+		for c := range children {
 			c.forget()
 			c.cancel(err)
 		}
 	}
-	l.hold.mu.Lock()
-	l.rare.telling = false
-	done := l.rare.done
-	l.hold.mu.Unlock()
+	h.mu.Lock()
+	r.telling = false
+	done := r.done
+	h.mu.Unlock()
 	if done != nil {
 		close(done)
 	}
@@ -108,26 +104,30 @@ func (e ending) tell() {
 
 // expire ends the leases whose time is over, and reports whether the hold has ended with them. The
 // caller holds the mutex.
-func (h *hold) expire(now time.Time) (over []ending, gone bool) {
+func (h *hold) expire(now time.Time) (over []*Lease, gone bool) {
 	if h.gone {
 		return nil, false
 	}
 	lost := !now.Before(h.deadline)
-	over, how := h.finishOver(now)
-	if h.count == 0 && how.byItself() {
-		h.keepFor(over)
+	over = h.finishOver(now)
+	if h.count == 0 && len(over) > 0 && !lost {
+		h.seldomToWrite().kept = over
 	}
-	switch {
-	case lost || h.count == 0 && !h.entering:
-		h.lose(h.lossBy(how, now), now)
-	case h.count == 0 && len(over) > 0:
-		h.seldomToWrite().unentered = h.lossBy(how, now)
+	if lost || h.count == 0 && !h.entering {
+		h.lose(h.lossBy(over, now), now)
 	}
 	return over, h.gone
 }
 
-// lossBy returns the loss of a hold that has ended as its last leases did. The caller holds the mutex.
-func (h *hold) lossBy(how end, now time.Time) loss {
+// lossBy returns the loss of a hold that has ended as its last leases did; if it had none, because no
+// renewal got through. The caller holds the mutex.
+func (h *hold) lossBy(last []*Lease, now time.Time) loss {
+	how := byLoss
+	for i, l := range last {
+		if i == 0 || l.ended != byExpiry {
+			how = l.ended
+		}
+	}
 	switch how {
 	case byExpiry:
 		return loss{how: how}
@@ -140,22 +140,17 @@ func (h *hold) lossBy(how end, now time.Time) loss {
 	}
 }
 
-// finishOver ends the leases whose time has come. how says how the hold ends, if it does: as its leases did,
-// or by its loss if it had none. The caller holds the mutex.
-func (h *hold) finishOver(now time.Time) (over []ending, how end) {
-	how = byLoss
+// finishOver ends the leases whose time has come. The caller holds the mutex.
+func (h *hold) finishOver(now time.Time) (over []*Lease) {
 	for l := h.leases; l != nil; {
 		next := l.next
-		ended := l.overAt(now)
-		if ended != notYet {
-			over = append(over, h.finish(l, ended))
-		}
-		if ended != notYet && (ended != byExpiry || len(over) == 1) {
-			how = ended
+		if ended := l.overAt(now); ended != notYet {
+			h.finish(l, ended)
+			over = append(over, l)
 		}
 		l = next
 	}
-	return over, how
+	return over
 }
 
 // overAt returns how the lease has ended by now, or notYet. The caller holds the mutex.
@@ -201,16 +196,17 @@ func (h *hold) endAll(l loss) error {
 		return h.because(h.lost())
 	}
 	h.lose(l, time.Now())
-	var over []ending
+	var over []*Lease
 	for h.leases != nil {
-		over = append(over, h.finish(h.leases, l.how))
+		over = append(over, h.leases)
+		h.finish(h.leases, l.how)
+	}
+	if l.how.byItself() && len(over) > 0 {
+		h.seldom.kept = over
 	}
 	err := h.because(l.how)
 	// While an entry is under way, which now fails, the last lease may have been released before.
-	released := l.how.byItself() && len(over) == 0 && h.seldom.unentered.how == notYet
-	if l.how.byItself() && len(over) > 0 {
-		h.keepFor(over)
-	}
+	released := l.how.byItself() && len(h.seldom.kept) == 0
 	h.mu.Unlock()
 	h.announce(over, true)
 	if released {
@@ -219,37 +215,26 @@ func (h *hold) endAll(l loss) error {
 	return err
 }
 
-// keepFor notes that the hold has ended with these leases, and that Redis may still have it: it is given up once
-// each of them is released. The caller holds the mutex.
-func (h *hold) keepFor(over []ending) {
-	kept := len(over)
-	for _, e := range over {
-		e.lease.rarely().kept = &kept
-	}
-	h.seldomToWrite().kept = &kept
-}
-
 // forgo reports whether the Release of a lease that has ended leaves nobody under whom work may go on: it was not
 // released before, and the others that ended with the hold were. The caller holds the mutex.
 func (h *hold) forgo(l *Lease) bool {
-	if l.ended == byRelease {
+	s := h.seldom
+	if s == nil || l.ended == byRelease {
 		return false
 	}
-	if r := l.rare; r != nil && r.kept != nil && r.kept == h.seldom.kept {
-		*r.kept--
-		last := *r.kept == 0
-		r.kept = nil
-		return last
+	if i := slices.Index(s.kept, l); i >= 0 {
+		s.kept = append(s.kept[:i:i], s.kept[i+1:]...) // a copy: others may be going through the leases that are over
+		return len(s.kept) == 0
 	}
-	return h.seldom == nil || !h.seldom.lost.how.byItself() && !h.seldom.unentered.how.byItself()
+	return len(s.kept) == 0 && !s.lost.how.byItself()
 }
 
 // announce notifies the holders of leases that ended without a release, and reports the hold if it
-// has ended with them. If it has not, Redis still counts these leases, so announce corrects the
-// count.
-func (h *hold) announce(over []ending, gone bool) {
-	for _, e := range over {
-		e.tell()
+// has ended with them. If it has not, Redis still counts these leases, so announce has the count
+// corrected.
+func (h *hold) announce(over []*Lease, gone bool) {
+	for _, l := range over {
+		l.tell()
 	}
 	if !gone {
 		if len(over) > 0 {

@@ -66,14 +66,14 @@ func (h *hold) carried(ended error) error {
 func (h *hold) entered(a *acquisition) (*Lease, error) {
 	h.mu.Lock()
 	h.entering = false
-	if h.seldom != nil {
-		h.seldom.unentered = loss{}
-	}
 	if h.gone {
 		lost := h.because(h.lost())
 		h.mu.Unlock()
 		h.prolongedTooLate(a.grant.until)
 		return nil, lost
+	}
+	if h.seldom != nil {
+		h.seldom.kept = nil // it goes on
 	}
 	l := h.add(new(Lease), a)
 	h.prolonged(a.grant.until)
@@ -81,18 +81,19 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 	return l, nil
 }
 
-// notEntered undoes what a failed entry may have done: it sets the count right. If the last lease has ended in the
-// meantime, the hold ends with the entry: if that was by its Release, it is given up, and the Release waits for this
-// (see afterEntry); else as it would have ended without the entry.
+// notEntered undoes what a failed entry may have done: it has the count set right. If the last
+// lease has ended in the meantime, the hold ends with the entry: if that lease has been released, it is given
+// up, and the Release waits for this (see afterEntry); else as it would have ended without the entry.
 func (h *hold) notEntered(call *conn.Call) {
 	notAfter, unheard := call.Outstanding()
 	h.mu.Lock()
 	h.entering = false
 	over := h.count == 0 && !h.gone
 	h.gone = h.gone || over
-	lost := over && h.seldom != nil && h.seldom.unentered.how != notYet
+	lost := over && h.seldom != nil && len(h.seldom.kept) > 0
 	if lost {
-		h.lose(h.seldom.unentered, time.Now())
+		now := time.Now()
+		h.lose(h.lossBy(h.seldom.kept, now), now)
 	}
 	h.mu.Unlock()
 	switch {

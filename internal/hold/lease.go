@@ -38,7 +38,6 @@ type rare struct {
 	done     chan struct{}
 	asked    chan struct{} // closed when somebody wants what is held; nil: nobody has called Asked
 	children map[*child]struct{}
-	kept     *int // how many leases that ended with its hold, as it did, are not released; nil: see hold.forgo
 	noted    bool // it has a note: see Note
 	extended bool // a fixed lease ends later than was agreed first
 	telling  bool // it has ended, and its contexts are about to be cancelled; done is closed after that

@@ -77,12 +77,10 @@ type seldom struct {
 	vouch time.Duration // by when Redis must say that a suspect hold is there, by the Client's age
 	cut   bool          // another client makes its time to live shorter, and the log has said so
 
-	unentered loss // how its last lease ended while an entry was under way, which then has to fail; how is notYet if it was released
-
 	lost  loss          // how the hold was lost; lost.how is notYet if it was not
 	at    time.Time     // when it was lost
 	held  time.Duration // how long it had been held
-	kept  *int          // how many leases that ended with it are not released, if Redis may still have it
+	kept  []*Lease      // of the leases that were its last, and ended though Redis may still have it, those that are not released
 	freed bool          // a Release has given it up in Redis all the same
 }
 

@@ -22,14 +22,15 @@ func (l *Lease) release() (held time.Duration, err error) {
 	if l.ended != notYet {
 		return telemetry.StillHeld, l.releaseOver()
 	}
-	e, begun := h.finish(l, byRelease), h.granted
+	begun := h.granted
+	h.finish(l, byRelease)
 	heir, held := h.makeHeir()
 	last := h.count == 0 && !h.entering
 	entering := h.count == 0 && h.entering
 	h.gone = last
 	h.mu.Unlock()
 
-	e.tell() // before another holder can have it
+	l.tell() // before another holder can have it
 
 	if heir != nil {
 		passed, err := h.pass(heir, l.fixed)
@@ -56,12 +57,9 @@ func (l *Lease) releaseOver() error {
 	h := l.hold
 	ended, why := l.ended, l.because()
 	last := h.forgo(l)
-	left := last && h.gone && h.lost() != notYet && !h.seldom.freed && time.Now().Before(h.deadline)
-	switch {
-	case left:
+	left := last && h.lost() != notYet && !h.seldom.freed && time.Now().Before(h.deadline)
+	if left {
 		h.seldom.freed = true
-	case last && h.entering && h.seldom != nil:
-		h.seldom.unentered = loss{} // the entry gives it up if it fails
 	}
 	h.mu.Unlock()
 	if left && ended != byClose {

@@ -17,7 +17,7 @@ var inspectBugs = []bug{
 	{name: "a lease takes back the note of another", by: "internal/engine TestNotesComeAndGo",
 		at: "internal/engine presence.change", old: `n.text == "" && n.by != old.by`, new: "false"},
 	{name: "a note stays when its lease has ended", quick: true, by: ". TestANoteEndsWithItsLease",
-		at: "internal/hold ending.tell", old: "e.noted", new: "false"},
+		at: "internal/hold Lease.tell", old: "r.noted", new: "false"},
 	{name: "Close removes the identity of a Client whose lock stays in Redis", by: ". TestAnIdentityStaysWhileALockStaysBehind",
 		at: "internal/engine presence.last", old: "held || p.stands", new: "false"},
 	{name: "a Client that closes at once after Detach has never said who it is", by: ". TestAnIdentityStaysWhileALockStaysBehind",

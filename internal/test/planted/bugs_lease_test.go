@@ -54,7 +54,7 @@ var leaseBugs = []bug{
 	{name: "a hook of Do gets no lease", by: "multilock TestMultiLock_Do",
 		at: ". DoValue", old: "d.onExit(ctx, l, err)", new: "d.onExit(ctx, nil, err)"},
 	{name: "Done is closed before the contexts are cancelled", by: "internal/hold TestContextsEndBeforeDoneIsClosed",
-		at: "internal/hold ending.tell", old: "if len(e.children) > 0",
+		at: "internal/hold Lease.tell", old: "if len(children) > 0",
 		new: `l.hold.mu.Lock()
 			early := l.rare.done
 			l.rare.telling, l.rare.done = false, nil
@@ -62,7 +62,7 @@ var leaseBugs = []bug{
 			if early != nil {
 				close(early)
 			}
-			if len(e.children) > 0`},
+			if len(children) > 0`},
 	{name: "a fixed lease that ends as agreed is counted as lost", by: "rlock TestAFixedLeaseThatEndsAsAgreedIsNotCountedAsLost",
 		at: "internal/hold hold.report", old: "if s.lost.how == byExpiry { h.engine.CountExpired(kind, s.held); return }"},
 	{name: "an expired lease does not match ErrLost", by: "rlock TestFixedLease",
@@ -114,7 +114,7 @@ var leaseBugs = []bug{
 	{name: "a nested Lock that fails gives a lock up whose lease has just ended", by: "rlock TestGrace_ANestedLockIsUnderWay",
 		at: "internal/hold hold.notEntered", old: "lost := over && ", new: "lost := false && over && "},
 	{name: "the release of an inner lease gives a lock up in the grace of the outer one", by: "rlock TestGrace_TheKeyStaysForTheOuterLease",
-		at: "internal/hold hold.forgo", old: "return last", new: "return last || true"},
+		at: "internal/hold hold.forgo", old: "return len(s.kept) == 0 }", new: "return true }"},
 	{name: "an Extend of a fixed lease prolongs a lock in the grace", by: "rlock TestGrace_AnExtendComesTooLate",
 		at: "internal/hold Lease.prolonging", old: "earlier(h.renewable(), l.end())", new: "h.renewable()"},
 	{name: "a renewal that is answered after the end of a Quorum gives its member up", by: "quorum TestQuorum_GraceWithARenewalUnderWay",

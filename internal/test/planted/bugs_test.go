@@ -129,11 +129,12 @@ var firstBugs = []bug{
 				h.mu.Unlock()
 				err := h.free(h.engine.Grace(), 0)
 				h.mu.Lock()
-				e, begun := h.finish(l, byRelease), h.granted
+				begun := h.granted
+				h.finish(l, byRelease)
 				h.gone = true
 				h.mu.Unlock()
 				h.leave()
-				e.tell()
+				l.tell()
 				return h.engine.Age() - begun, err
 			}
 			if l.ended != notYet`},

@@ -4,13 +4,11 @@ package hold
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
@@ -43,47 +41,20 @@ func (l *Lease) atLeast(ctx context.Context, d time.Duration) error {
 	}
 	age := h.engine.Age()
 	stays := age + min(d, math.MaxInt64-age)
-	end, err := l.lastUntil(ctx, d, stays)
-	if err != nil {
-		return err
+	note := func(*conn.Call) {
+		s := h.seldomToWrite()
+		s.stays = max(s.stays, stays)
 	}
 	h.mu.Lock()
-	if ended := l.because(); ended != nil {
-		h.mu.Unlock()
-		h.prolongedTooLate(end)
-		return ended
+	lasts := l.ended == notYet && h.engine.AgeAt(h.deadline) >= stays
+	if lasts {
+		note(nil)
 	}
-	h.prolonged(end)
-	s := h.seldomToWrite()
-	s.stays = max(s.stays, stays)
-	h.reschedule()
-	return nil
-}
-
-// lastUntil makes the hold last for d from now. stays is how old the Client is then. lastUntil
-// returns when the hold ends here. So even if the process dies at once, the hold stays for that
-// long. Redis is not asked if the hold lasts that long anyway.
-func (l *Lease) lastUntil(ctx context.Context, d, stays time.Duration) (end time.Time, err error) {
-	h := l.hold
-	h.mu.Lock()
-	ended, end := l.because(), h.deadline
 	h.mu.Unlock()
-	if ended != nil || h.engine.AgeAt(end) >= stays {
-		return end, ended
+	if lasts {
+		return nil
 	}
-	call := l.prolonging(h.resource.Renew(h.owner(), roundUp(d)))
-	err = h.renewedBy(ctx, call)
-	h.noteUnheard(call)
-	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
-		return end, ended
-	}
-	if err == nil && call.Short() {
-		err = call.Shortage()
-	}
-	if err != nil {
-		return end, err
-	}
-	return endOf(call, engine.TTL(call)), nil
+	return l.lastFor(ctx, roundUp(d), note) // so the hold stays for that long even if the process dies at once
 }
 
 // roundUp returns d in whole milliseconds, as Redis counts, and no less than it is.
@@ -112,15 +83,12 @@ func (h *hold) stillStays() time.Duration {
 func (h *hold) leaveBehind(ctx context.Context, left time.Duration) error {
 	call := h.keep(left)
 	err := h.engine.Conn.Run(ctx, call)
-	gone, answered := answeredGone(err)
-	switch {
-	case answered:
-		return h.foundGone(gone)
-	case err != nil:
+	if l, gone := goneBy(err, call.Status() == conn.Done); gone {
+		return h.foundGone(l)
+	}
+	if err != nil {
 		h.settle(h.lateUntil())
 		return err
-	case call.Status() != conn.Done:
-		return h.foundGone(notThere)
 	}
 	h.mu.Lock()
 	until := max(h.lateUntil(), h.seldom.prolongs)

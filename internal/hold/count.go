@@ -9,40 +9,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
-// recount sets the count in Redis to how many leases are on the hold, after one of several was
-// released.
+// recount sets the count in Redis to how many leases are on the hold. The caller has the turn.
 func (h *hold) recount(ctx context.Context) error {
-	if err := h.take(ctx); err != nil {
-		h.correct(0)
-		return err
-	}
-	defer h.give()
-	return h.writeCount(ctx)
-}
-
-// writeCount is recount for a caller that has the turn.
-func (h *hold) writeCount(ctx context.Context) error {
 	count := h.countNow()
 	if count == 0 {
 		return nil // the call that ended the last lease sees to the rest
 	}
 	call := h.resource.Recount(h.owner(), count, 0)
 	err := h.engine.Conn.Run(ctx, call)
-	if gone, answered := answeredGone(err); answered {
-		return h.endAll(gone)
+	if l, gone := goneBy(err, call.Status() == conn.Done); gone && h.countNow() > 0 {
+		return h.endAll(l)
 	}
-	if err != nil {
-		notAfter, _ := call.Outstanding()
-		h.correct(notAfter)
-		return err
-	}
-	if call.Status() != conn.Done && h.countNow() > 0 {
-		return h.endAll(notThere)
-	}
-	if notAfter, unheard := call.Outstanding(); unheard {
+	if notAfter, unheard := call.Outstanding(); unheard || err != nil {
 		h.correct(notAfter) // an earlier sending that comes late sets an old count
 	}
-	return nil
+	return err
 }
 
 // correct sets the count right in the background. It goes on until no late request can set the

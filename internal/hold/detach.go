@@ -88,16 +88,10 @@ func (l *Lease) refresh(ctx context.Context) error {
 // renewedBy ends it.
 func (h *hold) renewedBy(ctx context.Context, call *conn.Call) error {
 	err := h.engine.Conn.Run(ctx, call)
-	gone, answered := answeredGone(err)
-	switch {
-	case answered:
-		return h.endAll(gone)
-	case err != nil:
-		return err
-	case call.Status() != conn.Done:
-		return h.endAll(notThere)
+	if l, gone := goneBy(err, call.Status() == conn.Done); gone {
+		return h.endAll(l)
 	}
-	return nil
+	return err
 }
 
 // Movable is a Resource whose hold can move from one owner to another.

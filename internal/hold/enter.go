@@ -35,15 +35,12 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	call.Replicas = max(call.Replicas, a.settings.Replicas)
 	err := h.engine.Conn.Run(ctx, call)
 	a.course.attempts, a.grant = call.Attempts, grantOf(call)
-	gone, answered := answeredGone(err)
-	switch {
-	case answered:
-		return nil, h.endAll(gone)
-	case err != nil:
+	if l, gone := goneBy(err, call.Status() == conn.Done); gone {
+		return nil, h.endAll(l)
+	}
+	if err != nil {
 		h.notEntered(call)
 		return nil, err
-	case call.Status() != conn.Done:
-		return nil, h.endAll(notThere)
 	}
 	if call.Short() {
 		h.notEntered(call)
@@ -83,7 +80,7 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 
 // notEntered undoes what a failed entry may have done: it has the count set right. If the last
 // lease has ended in the meantime, the hold ends with the entry: if that lease has been released, it is given
-// up, and the Release waits for this (see afterEntry); else as it would have ended without the entry.
+// up, and the Release waits for this (see goOn); else as it would have ended without the entry.
 func (h *hold) notEntered(call *conn.Call) {
 	notAfter, unheard := call.Outstanding()
 	h.mu.Lock()

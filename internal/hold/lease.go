@@ -4,12 +4,11 @@ package hold
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -172,39 +171,15 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 }
 
 func (l *Lease) extend(ctx context.Context, d time.Duration) error {
-	h := l.hold
-	if ended := l.why(); ended != nil {
-		return ended
-	}
 	grace := l.Grace()
 	d = min(d, math.MaxInt64-grace) + grace
-	call := l.prolonging(h.resource.Renew(h.owner(), d))
-	err := h.renewedBy(ctx, call)
-	h.noteUnheard(call)
-	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
-		return ended // which is ErrReleased if a Release was faster
-	}
-	if err != nil {
-		return err
-	}
-	if call.Short() {
-		return call.Shortage()
-	}
-	end := endOf(call, engine.TTL(call))
-	h.mu.Lock()
-	if ended := l.because(); ended != nil {
-		h.mu.Unlock()
-		h.prolongedTooLate(end)
-		return ended
-	}
-	h.prolonged(end)
-	if l.fixed {
-		own := endOf(call, d).Add(-grace)
-		l.rare.extended = l.rare.extended || own.After(l.rare.deadline)
-		l.rare.deadline = later(l.rare.deadline, own)
-	}
-	h.reschedule()
-	return nil
+	return l.lastFor(ctx, d, func(call *conn.Call) {
+		if l.fixed {
+			own := endOf(call, d).Add(-grace)
+			l.rare.extended = l.rare.extended || own.After(l.rare.deadline)
+			l.rare.deadline = later(l.rare.deadline, own)
+		}
+	})
 }
 
 // Grace returns how much sooner than its hold the lease ends.

@@ -52,9 +52,14 @@ func (h *hold) givenUp() Resource {
 	return h.resource
 }
 
-// answeredGone reports whether err, with which Redis answered a call about a hold, says that the
-// hold was lost, and returns how. A value of another type at its key is nobody's hold.
-func answeredGone(err error) (loss, bool) { return overwritten, errors.Is(err, errs.WrongType) }
+// goneBy reports whether the answer to a call about a hold says that the hold was lost, and returns how:
+// Redis does not have it (held), or has a value of another type at its key, which is nobody's hold.
+func goneBy(err error, held bool) (l loss, gone bool) {
+	if errors.Is(err, errs.WrongType) {
+		return overwritten, true
+	}
+	return notThere, err == nil && !held
+}
 
 // seldom has the fields that few holds need. It is separate because a process may have very many
 // holds. It is guarded by the hold's mutex.

@@ -42,7 +42,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 	if last {
 		held, err = h.over(begun)
 	} else {
-		held, err = telemetry.StillHeld, h.leaveToOthers(entering)
+		held, err = telemetry.StillHeld, h.goOn(entering)
 	}
 	if err != nil {
 		return held, h.error("release", err)
@@ -84,15 +84,29 @@ func (h *hold) over(begun time.Duration) (held time.Duration, err error) {
 	return held, err
 }
 
-// leaveToOthers takes one lease off a hold that goes on, because other leases are on it, or because
-// a nested acquisition is about to add one (entering).
-func (h *hold) leaveToOthers(entering bool) error {
+// goOn takes one lease off a hold that goes on, because other leases are on it. Or it was the last, and a
+// nested acquisition is about to add one (entering): if that fails, the hold ends here.
+func (h *hold) goOn(entering bool) error {
 	ctx, cancel := h.grace()
 	defer cancel()
-	if entering {
-		return h.afterEntry(ctx)
+	if err := h.take(ctx); err != nil {
+		h.correct(0)
+		return err
 	}
-	return h.recount(ctx)
+	defer h.give()
+	h.mu.Lock()
+	gone, lost := h.gone, h.because(h.lost())
+	h.mu.Unlock()
+	switch {
+	case !entering || !gone:
+		return h.recount(ctx)
+	case lost != nil:
+		return lost
+	}
+	if err := h.free(ctx, 0); !errors.Is(err, errs.Lost) {
+		return err
+	}
+	return nil // the entry's own clean-up came first
 }
 
 // grace returns a context that bounds how long a release tries. After the deadline nothing is left
@@ -202,13 +216,13 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 // outcome returns the error of a release, or nil. unheard says that an earlier sending may have
 // done the release.
 func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
-	gone, answered := answeredGone(err)
+	l, gone := goneBy(err, true)
 	switch {
-	case answered:
+	case gone:
 		if h.late != nil {
 			h.settle(h.late.until)
 		}
-		return h.foundGone(gone)
+		return h.foundGone(l)
 	case err != nil:
 		h.settle(h.lateUntil())
 		return err
@@ -228,28 +242,6 @@ func (h *hold) foundGone(l loss) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return l.error(h.engine.Age() - h.granted)
-}
-
-// afterEntry is the release of the last lease while a nested acquisition is under way. If that
-// succeeds, the hold goes on; if it fails, the hold ends here.
-func (h *hold) afterEntry(ctx context.Context) error {
-	if err := h.take(ctx); err != nil {
-		return err // the entry, if it fails, releases
-	}
-	defer h.give()
-	h.mu.Lock()
-	gone, lost := h.gone, h.because(h.lost())
-	h.mu.Unlock()
-	switch {
-	case lost != nil:
-		return lost
-	case !gone:
-		return h.writeCount(ctx)
-	}
-	if err := h.free(ctx, 0); err != nil && !errors.Is(err, errs.Lost) {
-		return err
-	}
-	return nil // even if the entry's own clean-up came first
 }
 
 // settle goes on releasing in the background, until a release is answered after notAfter.

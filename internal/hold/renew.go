@@ -3,6 +3,8 @@
 package hold
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -44,17 +46,14 @@ func (h *hold) Renewal() *conn.Call {
 // Renewed implements engine.Renewable.
 func (h *hold) Renewed(r engine.Renewed) {
 	kind := h.kind()
-	gone, answered := answeredGone(r.Err)
+	l, gone := goneBy(r.Err, r.Held)
 	switch {
-	case answered:
+	case gone:
 		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
-		_ = h.endAll(gone)
+		_ = h.endAll(l)
 	case r.Err != nil:
 		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
 		h.renewalFailed(errs.Plain(r.Err))
-	case !r.Held:
-		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
-		_ = h.endAll(notThere)
 	case r.Short:
 		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
 		h.renewalFailed(errs.NotReplicated.Error())
@@ -145,6 +144,38 @@ func (l *Lease) prolonging(call *conn.Call) *conn.Call {
 	defer h.mu.Unlock()
 	call.Until, call.Replicas = earlier(h.renewable(), l.end()), h.replicas()
 	return call
+}
+
+// lastFor has Redis keep the hold for d from now. If that is done while the lease lasts, it calls took with
+// the mutex held. If the lease has ended, it returns why.
+func (l *Lease) lastFor(ctx context.Context, d time.Duration, took func(*conn.Call)) error {
+	h := l.hold
+	if ended := l.why(); ended != nil {
+		return ended
+	}
+	call := l.prolonging(h.resource.Renew(h.owner(), d))
+	err := h.renewedBy(ctx, call)
+	h.noteUnheard(call)
+	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
+		return ended // which is ErrReleased if a Release was faster
+	}
+	if err != nil {
+		return err
+	}
+	if call.Short() {
+		return call.Shortage()
+	}
+	end := endOf(call, engine.TTL(call))
+	h.mu.Lock()
+	if ended := l.because(); ended != nil {
+		h.mu.Unlock()
+		h.prolongedTooLate(end)
+		return ended
+	}
+	h.prolonged(end)
+	took(call)
+	h.reschedule()
+	return nil
 }
 
 // prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the

@@ -16,7 +16,7 @@ var formBugs = []bug{
 	{name: "the release of a fixed lease that is over frees a hold that is to stay", by: ". TestAtLeast_Fixed",
 		at: "internal/hold hold.settle", old: "h.staying() > 0", new: "h.staying() < 0"},
 	{name: "a process that dies leaves a hold that is to stay for its lease alone", by: ". TestAtLeast_WhateverHappens",
-		at: "internal/hold Lease.lastUntil", old: "h.engine.AgeAt(end) >= stays", new: "stays > 0"},
+		at: "internal/hold Lease.atLeast", old: "h.engine.AgeAt(h.deadline) >= stays", new: "stays > 0"},
 	{name: "a second AtLeast that is shorter takes from the first", quick: true, by: ". TestAtLeast_TheLatestTimeCounts",
 		at: "internal/hold Lease.atLeast", old: "max(s.stays, stays)", new: "stays"},
 	{name: "a hold that stays is free up to a millisecond too early", by: ". TestAtLeast_TheLatestTimeCounts",

@@ -145,7 +145,6 @@ type acquisition struct {
 
 	waiting   line.Want
 	grant     grant   // what was granted
-	passed    *Lease  // what a holder of this process has passed on
 	lateUntil int64   // the not-after of requests whose reply was never heard; 0: there are none
 	lateSeat  int64   // the owner that may have got the process's next place for nobody; 0: none
 	marks     bool    // a refused request may leave something in Redis
@@ -167,17 +166,17 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
 	for {
-		by, err := a.granted(ctx, wait)
-		if by == byRedis {
+		passed, err := a.granted(ctx, wait)
+		if passed == nil && err == nil {
 			return a.keep()
 		}
 		if a.lateUntil != 0 || a.marked {
 			a.undo()
 		}
-		if by == byNobody {
+		if err != nil {
 			return nil, err
 		}
-		passed, turnedAway := a.passed, a.turnedAway()
+		turnedAway := a.turnedAway()
 		if passed.lasts() && !turnedAway {
 			return passed, nil
 		}
@@ -188,28 +187,21 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		if turnedAway {
 			return nil, errs.Closed
 		}
-		a.passed, a.lateUntil, a.lateSeat, a.marked, a.waiting = nil, 0, 0, false, line.Want{}
+		a.lateUntil, a.lateSeat, a.marked, a.waiting = 0, 0, false, line.Want{}
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
 }
 
-// granter is who has granted the resource to an acquisition.
-type granter int
-
-const (
-	byNobody granter = iota // there is an error
-	byRedis                 // by an answer or a message: acquisition.grant has what
-	byHolder                // of this process: acquisition.passed has the lease
-)
-
-// granted asks for the resource, and if wait is true waits for it. It returns who has granted it.
-func (a *acquisition) granted(ctx context.Context, wait bool) (granter, error) {
+// granted asks for the resource, and if wait is true waits for it. Without an error the resource is granted:
+// by a holder of this process, which has passed that lease on; or, if that is nil, by an answer or a message,
+// of which a.grant has what was granted.
+func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, err error) {
 	w := &a.waiting
 	a.resource.Describe(w)
 	m, ok := a.resource.(Marking)
 	a.marks = ok && m.Marks()
 	if !wait {
-		return granterOf(a.once(ctx))
+		return nil, a.once(ctx)
 	}
 	w.Kind, w.Asker = a.kind, a
 	w.Hearer, _ = a.resource.(line.Hearer)
@@ -222,23 +214,13 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (granter, error) {
 	a.vacate(out.Orphan)
 	switch {
 	case out.Passed != nil:
-		a.passed = out.Passed.(*Lease)
-		return byHolder, nil
+		return out.Passed.(*Lease), nil
 	case err == nil && out.Handed.Token != 0:
 		a.handed(out.Handed)
 	case err != nil && w.Grant == line.Exclusive:
 		err = hinted(err, a.engine, a.resource)
 	}
-	return granterOf(err)
-}
-
-// granterOf returns, from the error of the wait, who has granted the resource when no holder of
-// this process has passed it on.
-func granterOf(err error) (granter, error) {
-	if err != nil {
-		return byNobody, err
-	}
-	return byRedis, nil
+	return nil, err
 }
 
 func (a *acquisition) once(ctx context.Context) error {

@@ -125,7 +125,7 @@ func (l *Lease) confirm(ctx context.Context, c Claim) error {
 		err = errs.Closed
 	}
 	if errors.Is(err, errs.Closed) { // the lease may have ended with the Client, which leaves the hold in Redis
-		giveUp(h.engine, h.resource, l.Owner(), h.lateUntil(), l.length)
+		giveUp(h.engine, h.resource, l.Owner(), 0, h.lateUntil(), l.length)
 	}
 	if err != nil {
 		l.disown()
@@ -148,11 +148,9 @@ func (h *hold) giveWayTo(r Asked, c Claim) {
 // of them has one.
 func (h *hold) giveWay() {
 	h.mu.Lock()
-	if grace := h.graceOfAll(); grace > 0 && !h.gone {
-		yields := time.Now().Add(max(grace, h.stillStays()))
-		if yields.Before(h.deadline) {
-			h.seldomToWrite().yields = yields
-		}
+	now := time.Now()
+	if left := max(h.needs().after, h.stillStays()); left > 0 && left < h.deadline.Sub(now) {
+		h.seldomToWrite().yields = now.Add(left)
 	}
 	underWay := h.renewing || h.seldom != nil && h.seldom.prolongs != 0
 	h.mu.Unlock()
@@ -172,19 +170,8 @@ func (h *hold) cutAgain() {
 	}
 }
 
-// graceOfAll returns the longest grace of the leases, or 0 if one of them has none. The caller holds the mutex.
-func (h *hold) graceOfAll() (longest time.Duration) {
-	for l := h.leases; l != nil; l = l.next {
-		if l.rare == nil || l.rare.grace == 0 {
-			return 0
-		}
-		longest = max(longest, l.rare.grace)
-	}
-	return longest
-}
-
-// cut makes Redis keep a hold that gives way only for what is left of its time. It reports false if the hold is not one
-// to cut. It does nothing once the hold is released. If the request fails, the hold lasts for its lease.
+// cut has Redis keep a hold that gives way for what is left of its time, and reports whether it is to. It does
+// nothing once the hold is released. If the request fails, the hold lasts for its lease.
 func (h *hold) cut() bool {
 	h.mu.Lock()
 	if h.lost() != bySuperseded || h.seldom.yields.IsZero() || h.seldom.freed {

@@ -119,8 +119,8 @@ func (h *hold) noteUnheard(call *conn.Call) {
 // settleStaying is settle for a hold that stays. Once its time is over, it is released: a late
 // request may have made it anew.
 func (h *hold) settleStaying(seat, notAfter int64, limit time.Duration) {
-	if seat != 0 && !h.engine.Lines.HasSeat(h.resource.Key(), seat) {
-		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), seat), notAfter, 0)
+	if !h.engine.Lines.HasSeat(h.resource.Key(), seat) {
+		giveUpSeat(h.engine, h.resource, seat, notAfter)
 	}
 	h.engine.Settle(notAfter, settleLimit(limit), func(ctx context.Context) (*conn.Call, error) {
 		call := releaseCall(ctx, h.engine, h.resource, h.owner(), 0, 0)

@@ -30,7 +30,7 @@ func (a *acquisition) keep() (*Lease, error) {
 	l, err := a.begin()
 	if err != nil {
 		a.undo()
-		giveUpSeat(a.engine, a.resource, abandoned(a.engine, a.resource))
+		giveUpSeat(a.engine, a.resource, abandoned(a.engine, a.resource), 0)
 	}
 	return l, err
 }
@@ -91,7 +91,7 @@ func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	l.hold, l.fixed, l.length, l.token = h, s.Fixed, s.Length, h.token
 	if s.Fixed {
 		l.rarely().deadline = endAt(a.grant.sent, s.Length).Add(-s.Grace)
-	} else if due := a.renewAt(); h.leases == nil || due < h.renewAt || h.length() == 0 {
+	} else if due := a.renewAt(); h.leases == nil || due < h.renewAt || h.needs().renewal == 0 {
 		h.renewAt = due
 	}
 	if s.MaxHold > 0 {

@@ -113,11 +113,11 @@ func abandoned(e *engine.Engine, r Resource) (seat int64) {
 	return e.Lines.Abandon(r.Key())
 }
 
-// giveUpSeat gives up, in the background, a seat that abandoned has returned. If seat is 0, there
-// is none to give up.
-func giveUpSeat(e *engine.Engine, r Resource, seat int64) {
+// giveUpSeat gives up, in the background, a seat that this process does not need, until a release is answered
+// after notAfter. If seat is 0, there is none to give up.
+func giveUpSeat(e *engine.Engine, r Resource, seat, notAfter int64) {
 	if seat != 0 {
-		giveUp(e, r, NewOwner(e.Client(), seat), 0, 0)
+		giveUp(e, r, NewOwner(e.Client(), seat), 0, notAfter, 0)
 	}
 }
 

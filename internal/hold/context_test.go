@@ -31,7 +31,7 @@ func (r thing) Key() string  { return r.key }
 func someLease(e *engine.Engine, r Resource) (l *Lease, endIt func(how end)) {
 	h := &hold{engine: e, resource: r, counted: counted{count: 1}}
 	l = &h.first
-	l.hold, h.leases = h, l
+	l.hold, h.leases, h.deadline = h, l, time.Now().Add(time.Hour)
 	return l, func(how end) {
 		h.mu.Lock()
 		h.finish(l, how)

@@ -19,7 +19,7 @@ func (h *hold) cutShort(left time.Duration) {
 	told := s.cut
 	s.cut = true
 	h.renewAt = min(h.renewAt, h.engine.Age()+max(left/2, MinLease/3))
-	length := h.length()
+	length := h.needs().renewal
 	h.reschedule()
 	if told {
 		return

@@ -53,7 +53,7 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	}
 	h.mu.Unlock()
 	h.engine.StaysBehind()
-	giveUpSeat(h.engine, h.resource, h.leave())
+	giveUpSeat(h.engine, h.resource, h.leave(), 0)
 	h.active(-1)
 	l.tell()
 	return h.owner(), nil
@@ -65,7 +65,7 @@ func (l *Lease) refresh(ctx context.Context) error {
 	h := l.hold
 	for {
 		h.mu.Lock()
-		ended, length := l.because(), h.length()
+		ended, length := l.because(), h.needs().renewal
 		h.mu.Unlock()
 		if ended != nil {
 			return ended

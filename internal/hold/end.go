@@ -119,6 +119,14 @@ func (h *hold) expire(now time.Time) (over []*Lease, gone bool) {
 	return over, h.gone
 }
 
+// endOver ends what is over, even if the scheduler is late: this process may have been suspended.
+func (h *hold) endOver() {
+	h.mu.Lock()
+	over, gone := h.expire(time.Now())
+	h.mu.Unlock()
+	h.announce(over, gone)
+}
+
 // lossBy returns the loss of a hold that has ended as its last leases did; if it had none, because no
 // renewal got through. The caller holds the mutex.
 func (h *hold) lossBy(last []*Lease, now time.Time) loss {
@@ -242,7 +250,7 @@ func (h *hold) announce(over []*Lease, gone bool) {
 		}
 		return
 	}
-	giveUpSeat(h.engine, h.resource, h.leave())
+	giveUpSeat(h.engine, h.resource, h.leave(), 0)
 	if h.late != nil && h.seldom.lost.reason != telemetry.LostClosed {
 		h.tidy()
 	}

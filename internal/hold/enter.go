@@ -97,7 +97,7 @@ func (h *hold) notEntered(call *conn.Call) {
 	case lost:
 		h.announce(nil, true)
 	case over:
-		giveUpSeat(h.engine, h.resource, h.leave())
+		giveUpSeat(h.engine, h.resource, h.leave(), 0)
 		h.active(-1)
 		h.settle(notAfter)
 	case unheard:

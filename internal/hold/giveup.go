@@ -16,27 +16,22 @@ import (
 func (a *acquisition) undo() {
 	if a.grant.token != 0 {
 		// By now the process has its next place. A waiter may ask in that place and be granted the
-		// thing, so giveUpWith leaves the place alone while the line has it.
-		giveUpWith(a.engine, a.resource, a.owner, a.lateSeat, a.lateUntil, a.settings.Length)
+		// thing, so giveUp leaves the place alone while the line has it.
+		giveUp(a.engine, a.resource, a.owner, a.lateSeat, a.lateUntil, a.settings.Length)
 		return
 	}
-	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.Length)
-	if a.lateSeat != 0 {
-		giveUp(a.engine, a.resource, NewOwner(a.owner.client, a.lateSeat), a.lateUntil, 0)
-	}
+	giveUp(a.engine, a.resource, a.owner, 0, a.lateUntil, a.settings.Length)
+	giveUpSeat(a.engine, a.resource, a.lateSeat, a.lateUntil)
 }
 
 // giveUp releases, in the background, what owner may have of r, until a release is answered after
 // notAfter. It also ends once the lease, which lasts for at most left, is over: then nothing is
 // left to give up.
-func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
-	giveUpWith(e, r, owner, 0, notAfter, left)
-}
-
-// giveUpWith is giveUp, and also takes the owner with the number seat out of the queue. A late
-// request that grants once more may put that owner there. The owner stays while it has the
-// process's seat, because others of the process then wait in that place.
-func giveUpWith(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64, left time.Duration) {
+//
+// It also takes the owner with the number seat (0: none) out of the queue: a late request that grants once
+// more may put that owner there. The owner stays while it has the process's seat, because others of the
+// process then wait in that place.
+func giveUp(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64, left time.Duration) {
 	e.Settle(notAfter, settleLimit(left), func(ctx context.Context) (*conn.Call, error) {
 		leaves := seat
 		if seat != 0 && e.Lines.HasSeat(r.Key(), seat) {

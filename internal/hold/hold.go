@@ -3,6 +3,8 @@
 package hold
 
 import (
+	"cmp"
+	"math"
 	"sync"
 	"time"
 
@@ -114,43 +116,47 @@ func (h *hold) Urgency() (deadline time.Time, try time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	try = h.try()
-	if h.suspect {
-		if now := time.Now(); h.overByWallClock(now) {
-			try = min(try, max(h.seldom.vouch-h.engine.AgeAt(now), shortestTry))
-		}
+	if now := time.Now(); h.suspect && h.overByWallClock(now) {
+		try = min(try, max(h.seldom.vouch-h.engine.AgeAt(now), shortestTry))
 	}
 	return h.renewable(), try
 }
 
-// try returns how long one try of a renewal takes at most.
-func (h *hold) try() time.Duration {
-	longest := MinLease
-	for l := h.leases; l != nil; l = l.next {
-		longest = max(longest, l.length)
-	}
-	renewed, _ := h.graces()
-	return (longest - renewed) / 6
+// needs is what the leases on a hold need of it: of each the most that one of them needs.
+type needs struct {
+	renewal  time.Duration // the time to live that a renewal gives it; 0: no lease is renewed
+	lease    time.Duration // how long a lease lasts
+	grace    time.Duration // how much sooner than the hold a lease ends
+	early    time.Duration // how much sooner a lease ends that is renewed
+	after    time.Duration // for how long Redis is to keep it for a lease that has ended; without a grace: without end
+	replicas int           // how many must acknowledge a call that prolongs it
 }
 
-// graces returns two lengths: the longest grace of the hold's renewed leases, and the longest of all
-// its leases. The caller holds the mutex.
-func (h *hold) graces() (renewed, longest time.Duration) {
+// needs returns what the leases need. The caller holds the mutex.
+func (h *hold) needs() (n needs) {
 	for l := h.leases; l != nil; l = l.next {
-		if r := l.rare; r != nil && l.fixed {
-			longest = max(longest, r.grace)
-		} else if r != nil {
-			renewed = max(renewed, r.grace)
+		grace := l.grace()
+		n.lease, n.grace = max(n.lease, l.length), max(n.grace, grace)
+		n.after = max(n.after, cmp.Or(grace, math.MaxInt64))
+		if !l.fixed {
+			n.renewal, n.early = max(n.renewal, l.length), max(n.early, grace)
+		}
+		if l.rare != nil {
+			n.replicas = max(n.replicas, l.rare.replicas)
 		}
 	}
-	return renewed, max(renewed, longest)
+	return n
+}
+
+// try returns how long one try of a renewal takes at most. The caller holds the mutex.
+func (h *hold) try() time.Duration {
+	n := h.needs()
+	return (max(MinLease, n.lease) - n.early) / 6
 }
 
 // renewable returns until when a call may prolong the hold: after that a lease of it has ended. The
 // caller holds the mutex.
-func (h *hold) renewable() time.Time {
-	renewed, _ := h.graces()
-	return h.deadline.Add(-renewed)
-}
+func (h *hold) renewable() time.Time { return h.deadline.Add(-h.needs().early) }
 
 // shortestTry is how long a try may take even if no time is left: the connection may still have to be
 // made, to a server far away.
@@ -159,30 +165,7 @@ const shortestTry = 50 * time.Millisecond
 // overByWallClock reports whether a lease on the hold is over by the wall clock, which goes on while
 // the machine sleeps.
 func (h *hold) overByWallClock(now time.Time) bool {
-	_, grace := h.graces()
-	return !now.Round(0).Before(h.deadline.Round(0).Add(-grace))
-}
-
-// length returns the time to live that a renewal gives the hold; 0 if no lease on it is renewed.
-func (h *hold) length() time.Duration {
-	var d time.Duration
-	for l := h.leases; l != nil; l = l.next {
-		if !l.fixed {
-			d = max(d, l.length)
-		}
-	}
-	return d
-}
-
-// replicas returns how many must acknowledge a call that prolongs the hold: the most that a lease on it has
-// asked for. The caller holds the mutex.
-func (h *hold) replicas() (n int) {
-	for l := h.leases; l != nil; l = l.next {
-		if l.rare != nil {
-			n = max(n, l.rare.replicas)
-		}
-	}
-	return n
+	return !now.Round(0).Before(h.deadline.Round(0).Add(-h.needs().grace))
 }
 
 // next returns when something about the hold is due: its deadline, the end of one of its leases, or
@@ -205,7 +188,7 @@ func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
 	h.mu.Lock()
 	over, gone := h.expire(now)
 	if !h.gone {
-		renew = !h.renewing && (h.length() > 0 || h.suspect) && h.engine.AgeAt(now) >= h.renewAt
+		renew = !h.renewing && (h.needs().renewal > 0 || h.suspect) && h.engine.AgeAt(now) >= h.renewAt
 		h.renewing = h.renewing || renew
 		next = h.next()
 	}
@@ -220,21 +203,21 @@ func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
 // whose connection has to be made anew.
 func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 	h.mu.Lock()
-	if renew = !h.renewing && !h.gone; renew {
-		h.renewing = true
-	} else if !h.gone {
-		h.seldomToWrite().again = true
-	}
 	h.doubt(h.engine.AgeAt(now))
 	h.mu.Unlock()
-	next, _ = h.Tick(now)
-	return next, renew
+	return h.Tick(now)
 }
 
-// doubt makes the hold suspect from that time on. The caller holds the mutex.
+// doubt makes the hold suspect from that time on: Redis is to be asked at once. The caller holds the mutex.
 func (h *hold) doubt(now time.Duration) {
+	s := h.seldomToWrite()
 	if !h.suspect {
-		h.suspect, h.seldomToWrite().vouch = true, now+h.try()
+		h.suspect, s.vouch = true, now+h.try()
+	}
+	if h.renewing {
+		s.again = true // what is under way may have been done before
+	} else {
+		h.renewAt = now
 	}
 }
 

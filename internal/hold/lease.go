@@ -112,26 +112,14 @@ func (l *Lease) Err() error {
 		return noLease("lease")
 	}
 	ended := l.why()
-	if end := l.Deadline(); ended == nil && !end.IsZero() && !time.Now().Before(end) {
-		ended = l.overdue()
+	if ended == nil {
+		l.hold.endOver()
+		ended = l.why()
 	}
 	if ended == nil {
 		return nil
 	}
 	return l.error(ended)
-}
-
-// overdue ends what is over by the clock, if the scheduler has not done so yet: this process may have been
-// suspended. It returns why the lease has ended, or nil if it goes on.
-func (l *Lease) overdue() error {
-	h := l.hold
-	h.mu.Lock()
-	over, gone := h.expire(time.Now())
-	h.mu.Unlock()
-	if len(over) > 0 || gone {
-		h.announce(over, gone)
-	}
-	return l.why()
 }
 
 // Deadline is Deadline of lease.Lease.
@@ -186,6 +174,11 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 func (l *Lease) Grace() time.Duration {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
+	return l.grace()
+}
+
+// grace is Grace for a caller that holds the mutex.
+func (l *Lease) grace() time.Duration {
 	if l.rare == nil {
 		return 0
 	}

@@ -147,7 +147,7 @@ func (h *hold) silent(now time.Time) loss {
 // vouch. The caller holds the mutex.
 func (h *hold) slept() loss {
 	how := byLoss
-	if _, grace := h.graces(); grace > 0 {
+	if h.needs().grace > 0 {
 		how = byGrace
 	}
 	return loss{how: how, reason: telemetry.LostDeadline, why: "by the wall clock it is over" +

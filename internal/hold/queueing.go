@@ -154,7 +154,7 @@ func (a *acquisition) become(number int64) {
 		return
 	}
 	if a.lateUntil != 0 {
-		giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.Length)
+		giveUp(a.engine, a.resource, a.owner, 0, a.lateUntil, a.settings.Length)
 		a.lateUntil = 0
 	}
 	a.owner.id = number

@@ -79,7 +79,7 @@ func (h *hold) over(begun time.Duration) (held time.Duration, err error) {
 	err = h.free(ctx, seat)
 	if err == nil && h.engine.Conn.Forgets() && h.staying() == 0 && !h.concludes() {
 		e, r, owner := h.engine, h.resource, h.owner()
-		e.Released(func() { giveUp(e, r, owner, 0, 0) })
+		e.Released(func() { giveUp(e, r, owner, 0, 0, 0) })
 	}
 	return held, err
 }
@@ -134,7 +134,7 @@ func (h *hold) until() time.Time {
 func (h *hold) free(ctx context.Context, seat int64) error {
 	if left := h.staying(); left > 0 {
 		h.engine.StaysBehind()
-		giveUpSeat(h.engine, h.resource, seat)
+		giveUpSeat(h.engine, h.resource, seat, 0)
 		return h.leaveBehind(ctx, left)
 	}
 	var joins int64
@@ -165,10 +165,10 @@ func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) e
 		h.noteLeft(released.Left)
 	}
 	if joins != 0 && h.engine.Lines.Seated(h.resource.Key(), joins, released.Seq) {
-		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), joins), late, 0)
+		giveUpSeat(h.engine, h.resource, joins, late)
 	}
 	if err != nil {
-		giveUpSeat(h.engine, h.resource, seat)
+		giveUpSeat(h.engine, h.resource, seat, 0)
 	} else if h.late != nil && call.ServerTime() <= h.late.until {
 		h.settle(h.late.until) // a late request could take the thing again
 	}
@@ -255,5 +255,5 @@ func (h *hold) settle(notAfter int64) {
 		h.settleStaying(seat, notAfter, limit)
 		return
 	}
-	giveUpWith(h.engine, h.givenUp(), h.owner(), seat, notAfter, limit)
+	giveUp(h.engine, h.givenUp(), h.owner(), seat, notAfter, limit)
 }

@@ -22,10 +22,11 @@ func (h *hold) Part() engine.Part {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.gone || h.replicas() > 0 { // if it is gone, Renewal then returns nil
+	n := h.needs()
+	if h.gone || n.replicas > 0 { // if it is gone, Renewal then returns nil
 		return engine.Part{}
 	}
-	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: h.length(), Until: h.renewable()}
+	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: n.renewal, Until: h.renewable()}
 }
 
 // Renewal implements engine.Renewable. For a hold that is only suspect, the length is 0, which asks
@@ -38,8 +39,9 @@ func (h *hold) Renewal() *conn.Call {
 		h.renewing, h.overtook = false, false
 		return nil
 	}
-	call := h.resource.Renew(h.owner(), h.length())
-	call.Until, call.AnyTime, call.Replicas = h.renewable(), true, h.replicas()
+	n := h.needs()
+	call := h.resource.Renew(h.owner(), n.renewal)
+	call.Until, call.AnyTime, call.Replicas = h.renewable(), true, n.replicas
 	return call
 }
 
@@ -84,19 +86,18 @@ func (h *hold) prolong(r engine.Renewed) {
 		h.prolongedTooLate(end)
 		return
 	}
-	switch length := h.length(); {
-	case length > 0:
+	switch n := h.needs(); {
+	case n.renewal > 0:
 		if !overtaken {
 			h.deadline = end
 		}
 		h.deadline = later(h.deadline, end)
-		grace, _ := h.graces()
-		h.renewAt = renewalAfter(h.engine.AgeAt(r.Sent), length-grace)
+		h.renewAt = renewalAfter(h.engine.AgeAt(r.Sent), n.renewal-n.early)
 	case r.Ends() && !overtaken:
 		h.deadline = earlier(h.deadline, end)
 	}
 	if again { // the answer may be that of a server which is the master no more
-		h.suspect, h.renewAt = true, h.engine.Age()
+		h.doubt(h.engine.Age())
 	}
 	h.reschedule()
 }
@@ -142,7 +143,7 @@ func (l *Lease) prolonging(call *conn.Call) *conn.Call {
 	h := l.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	call.Until, call.Replicas = earlier(h.renewable(), l.end()), h.replicas()
+	call.Until, call.Replicas = earlier(h.renewable(), l.end()), h.needs().replicas
 	return call
 }
 

@@ -37,11 +37,6 @@ func (h *hold) life() context.Context {
 func (h *hold) look() {
 	h.mu.Lock()
 	h.doubt(h.engine.Age())
-	if h.renewing {
-		h.seldomToWrite().again = true // what is under way may have been done before
-	} else {
-		h.renewAt = h.engine.Age()
-	}
 	h.reschedule()
 }
 

@@ -9,7 +9,7 @@ var harnessBugs = []bug{
 	{name: "a loss is told a tenth of a second after its deadline", step: servers, by: "internal/test/faults TestClocksOfDifferentRates",
 		at: "internal/hold hold.expire", old: "now.Before(h.deadline)", new: "now.Before(h.deadline.Add(100 * time.Millisecond))"},
 	{name: "a lease is not renewed", by: "internal/test/faults TestUsersPoolExhausted",
-		at: "internal/hold hold.Tick", old: "!h.renewing && (h.length() > 0 || h.suspect)", new: "false"},
+		at: "internal/hold hold.Tick", old: "!h.renewing && (h.needs().renewal > 0 || h.suspect)", new: "false"},
 	{name: "one visit takes back all permits that are over", step: servers, by: "semaphore TestHundredThousandExpiredPermits",
 		at: "semaphore/lua/lease.lua", old: "local back = math.min(over, math.max(1000, #ids))", new: "local back = over"},
 	{name: "a thread that started a server ends with the account of starvation", step: servers, by: "internal/test/redistest TestAServerOutlivesThePulse",

@@ -84,7 +84,7 @@ var sentinelBugs = []bug{
 	{name: "a server that has lost its data counts by its own clock alone", by: "quorum TestQuorum_ClockSetForwardAfterARestart",
 		at: "internal/engine Aging.Of", old: "min(age, a.age+time.Since(a.seen))", new: "age"},
 	{name: "a machine that was suspended does not ask for its leases",
-		at: "internal/hold hold.doubt", old: "!h.suspect", new: "false",
+		at: "internal/hold hold.Suspect", old: "h.doubt(h.engine.AgeAt(now))",
 		by: "internal/hold TestALeaseThatRanOutWhileTheMachineSleptIsLostWhenItWakes"},
 	{name: "a lease that is over by the wall clock goes on while Redis is out of reach",
 		at: "internal/hold hold.renewalFailed", old: "h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.seldom.vouch", new: "false",
@@ -100,5 +100,5 @@ var sentinelBugs = []bug{
 		at: "internal/conn attempt.judge", old: "&& fault.CleanUpOutlasts(err)", new: "&& fault.CleanUpOutlasts(err) && false"},
 	{name: "a renewal that failed is tried again a third of the lease later", by: "internal/test/faults TestALeaseOutlastsWhatIsRefusedForAWhile",
 		at: "internal/hold hold.renewalFailed", old: "h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)",
-		new: "_ = pause; h.renewAt = h.engine.AgeAt(now) + h.length()/3"},
+		new: "_ = pause; h.renewAt = h.engine.AgeAt(now) + h.needs().renewal/3"},
 }

@@ -117,8 +117,7 @@ func Twice(ctx context.Context) context.Context { return context.WithValue(ctx, 
 func (l *Lease) confirm(ctx context.Context, c Claim) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(l.hold.life(), cancel)()
-	err, h := c.Name(ctx), l.hold
+	err, h := c.Name(l.Context(ctx)), l.hold
 	if ended := l.why(); ended != nil {
 		err = ended
 	} else if h.engine.Closing().Err() != nil {
@@ -144,44 +143,36 @@ func (h *hold) giveWayTo(r Asked, c Claim) {
 	})
 }
 
-// giveWay ends the hold here. Redis keeps it until its leases are released, and no longer than their grace, if each
-// of them has one.
+// giveWay ends the hold here. Redis keeps it until its leases are released, and for no longer than they need after
+// their end.
 func (h *hold) giveWay() {
 	h.mu.Lock()
 	now := time.Now()
-	if left := max(h.needs().after, h.stillStays()); left > 0 && left < h.deadline.Sub(now) {
-		h.seldomToWrite().yields = now.Add(left)
-	}
-	underWay := h.renewing || h.seldom != nil && h.seldom.prolongs != 0
+	left := max(h.needs().after, h.stillStays())
+	sooner := left > 0 && left < h.deadline.Sub(now)
 	h.mu.Unlock()
 	_ = h.endAll(overtaken)
-	if h.cut() && underWay {
-		h.engine.Background(h.cutAgain)
+	if sooner {
+		h.cut(now.Add(left))
 	}
 }
 
-// cutAgain cuts once no request that was on its way can prolong the hold any more. Shutdown does not wait for that.
-func (h *hold) cutAgain() {
-	ctx, stop := context.WithCancel(h.engine.Closing())
-	defer stop()
-	defer context.AfterFunc(h.engine.Draining(), stop)()
-	if engine.Sleep(ctx, conn.MaxWindow) == nil {
-		h.cut()
-	}
-}
-
-// cut has Redis keep a hold that gives way for what is left of its time, and reports whether it is to. It does
-// nothing once the hold is released. If the request fails, the hold lasts for its lease.
-func (h *hold) cut() bool {
-	h.mu.Lock()
-	if h.lost() != bySuperseded || h.seldom.yields.IsZero() || h.seldom.freed {
+// cut has Redis keep a hold that has given way until then, and no longer. It does so each second, until the hold
+// is released, or no request that was on its way can prolong it any more. Shutdown does not wait for that. If the
+// requests fail, the hold lasts for its lease.
+func (h *hold) cut(until time.Time) {
+	for range 1 + conn.MaxWindow/time.Second {
+		h.mu.Lock()
+		over := h.lost() != bySuperseded || h.seldom.freed
 		h.mu.Unlock()
-		return false
+		if over {
+			return
+		}
+		ctx, cancel := engine.Bounded(h.engine.Closing())
+		_ = h.engine.Conn.Run(ctx, h.keep(max(time.Until(until), time.Millisecond)))
+		cancel()
+		if engine.Sleep(h.engine.Draining(), time.Second) != nil {
+			return
+		}
 	}
-	left := max(time.Until(h.seldom.yields), time.Millisecond)
-	h.mu.Unlock()
-	ctx, cancel := engine.Bounded(h.engine.Closing())
-	defer cancel()
-	_ = h.engine.Conn.Run(ctx, h.keep(left))
-	return true
 }

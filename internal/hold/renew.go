@@ -181,20 +181,16 @@ func (l *Lease) lastFor(ctx context.Context, d time.Duration, took func(*conn.Ca
 
 // prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the
 // meantime. If the hold was lost, it is given up, or it would stay in Redis for another whole
-// lease. A released hold that AtLeast keeps until an earlier time ends at that time again, and so
-// does one that gives way. A hold whose leases ended as agreed is not given up: work may still be
-// going on, and a Release frees it.
+// lease. A hold that was released, and that AtLeast keeps for less than that, gets its own end
+// again. If its leases ended as agreed, the hold is not given up: work may still be going on, and a
+// Release frees it.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost, stays := h.lost(), h.stillStays() > 0
-	yields := lost == bySuperseded && !h.seldom.yields.IsZero()
 	if lost.byItself() {
 		h.deadline = later(h.deadline, end)
 	}
 	h.mu.Unlock()
-	if yields {
-		h.engine.Background(func() { h.cut() })
-	}
 	if lost == byLoss || lost == notYet && stays {
 		h.settle(0)
 	}

@@ -29,43 +29,40 @@ type awaited struct {
 // marks are times, as ages of the table, except in shared. A mark that has been set is never 0.
 type marks [256]atomic.Int64
 
-func (a *awaited) mark(key string) *atomic.Int64 { return a.in(&a.marks, key) }
-
 func (a *awaited) in(m *marks, key string) *atomic.Int64 {
 	return &m[maphash.String(a.seed, key)%uint64(len(m))]
 }
 
 func (a *awaited) age() time.Duration { return time.Since(a.start) }
 
+// note marks the key, now.
+func (a *awaited) note(m *marks, key string) { a.in(m, key).Store(int64(a.age()) | 1) }
+
+// noted reports whether the key was marked within the last d.
+func (a *awaited) noted(m *marks, key string, d time.Duration) bool {
+	at := a.in(m, key).Load()
+	return at != 0 && a.age() < time.Duration(at)+d
+}
+
 // NoteAwaited notes that others wait for key.
-func (l *Lines) NoteAwaited(key string) { l.awaited.mark(key).Store(int64(l.awaited.age()) | 1) }
+func (l *Lines) NoteAwaited(key string) { l.awaited.note(&l.awaited.marks, key) }
 
 // ForgetAwaited notes that nobody else waits for key.
-func (l *Lines) ForgetAwaited(key string) { l.awaited.mark(key).Store(0) }
+func (l *Lines) ForgetAwaited(key string) { l.awaited.in(&l.awaited.marks, key).Store(0) }
 
 // Awaited reports whether others may wait for key: they were known to wait lately, or this Client
 // has a line for key.
 func (l *Lines) Awaited(key string) bool {
-	if at := l.awaited.mark(key).Load(); at != 0 && l.awaited.age() < time.Duration(at)+lately {
-		return true
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.byKey[key] != nil
+	return l.awaited.noted(&l.awaited.marks, key, lately) || !l.empty(key)
 }
 
 // openFor is how long an open release leaves a thing to those outside the queue.
 const openFor = 3 * time.Millisecond
 
 // NoteOpen notes that this Client has just made an open release of key.
-func (l *Lines) NoteOpen(key string) {
-	l.awaited.in(&l.awaited.open, key).Store(int64(l.awaited.age()) | 1)
-}
+func (l *Lines) NoteOpen(key string) { l.awaited.note(&l.awaited.open, key) }
 
 // leftOpen reports whether key is left to those outside the queue at present. If it is, this
 // Client's next waiter goes through the queue, where Redis holds it back until that moment is over.
 // A first try outside the queue would snatch the thing from those it was left to.
-func (l *Lines) leftOpen(key string) bool {
-	at := l.awaited.in(&l.awaited.open, key).Load()
-	return at != 0 && l.awaited.age() < time.Duration(at)+openFor
-}
+func (l *Lines) leftOpen(key string) bool { return l.awaited.noted(&l.awaited.open, key, openFor) }

@@ -161,16 +161,21 @@ func (l *Lines) leave(me *waiter) Outcome {
 		ended = l.remove(me)
 	}
 	outcome := me.outcome
+	l.unlock(ended)
+	return outcome
+}
+
+// unlock gives the mutex back, and then closes the subscription of a line that has ended; nil: none has.
+func (l *Lines) unlock(ended *pubsub.Subscription) {
 	l.mu.Unlock()
 	if ended != nil {
 		ended.Close()
 	}
-	return outcome
 }
 
 // remove takes the waiter out of its line. If it was the head, the next waiter is the head now. If
-// the line has ended with it, remove returns the line's subscription, which the caller must close.
-// The caller holds the mutex.
+// the line has ended with it, remove returns the line's subscription, for unlock. The caller holds the
+// mutex.
 func (l *Lines) remove(me *waiter) (ended *pubsub.Subscription) {
 	q := me.line
 	me.out = true
@@ -195,7 +200,7 @@ func (l *Lines) remove(me *waiter) (ended *pubsub.Subscription) {
 }
 
 // endIfEmpty ends a line that has no waiter, no seat, and no release that takes one. It then
-// returns the line's subscription, which the caller must close. The caller holds the mutex.
+// returns the line's subscription, for unlock. The caller holds the mutex.
 func (l *Lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 	if q.head != nil || q.seat.taken() || len(q.joining) > 0 {
 		return nil

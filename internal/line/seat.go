@@ -92,11 +92,7 @@ func (l *Lines) Seated(key string, owner, number int64) (orphan bool) {
 			q.seat = seat{}
 		}
 	}
-	ended := l.endIfEmpty(q)
-	l.mu.Unlock()
-	if ended != nil {
-		ended.Close()
-	}
+	l.unlock(l.endIfEmpty(q))
 	return orphan
 }
 
@@ -120,11 +116,7 @@ func (l *Lines) Abandon(key string) int64 {
 	}
 	abandoned := q.seat.owner
 	q.drop()
-	ended := l.endIfEmpty(q)
-	l.mu.Unlock()
-	if ended != nil {
-		ended.Close()
-	}
+	l.unlock(l.endIfEmpty(q))
 	return abandoned
 }
 

@@ -227,7 +227,7 @@ var firstBugs = []bug{
 	{name: "tokens are reserved ahead of the clock", by: "fairlock TestReservedTokens",
 		at: "internal/lockhash/lua/enter.lua grant", old: "reserved = new - token", new: "reserved = tonumber(ARGV[8])"},
 	{name: "the lock is passed on to a waiter on other terms", by: "internal/line TestPassOnEqualTermsOnly",
-		at: "internal/line Lines.pass", old: "me.head.asking || me.terms != terms", new: "me.head.asking"},
+		at: "internal/line Lines.Pass", old: "me.head.asking || me.terms != terms", new: "me.head.asking"},
 	{name: "a waiter that gives up just as the lock is passed to it leaves it held", by: "internal/line TestPassedToAWaiterThatGivesUp",
 		at: "internal/line Lines.gone", old: "outcome.Passed", new: "err != nil || outcome.Passed"},
 	{name: "a waiter that gives up just as it becomes the head leaves its line without one", by: "internal/line TestFollowerGivesUp",

@@ -62,7 +62,7 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		Outcome:   outcome,
 		Attempts:  how.attempts,
 		Reentrant: how.reentrant,
-		Token:     tokenOf(l),
+		Token:     l.Token(),
 		Err:       err,
 	}
 	if how.waited {
@@ -126,13 +126,6 @@ func (q *Request) acquisition() *acquisition {
 	}
 	a.engine, a.resource, a.settings, a.owner = q.Engine, q.Resource, q.Settings, q.As
 	return a
-}
-
-func tokenOf(l *Lease) int64 {
-	if l == nil {
-		return 0
-	}
-	return l.token
 }
 
 // acquisition is one Request under way.
@@ -211,7 +204,10 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, er
 	a.takePlace()
 	out, err := a.engine.Lines.Wait(ctx, w)
 	a.course.waited = a.course.waited || out.Waited
-	a.vacate(out.Orphan)
+	if out.Orphan != 0 {
+		a.become(out.Orphan)
+		a.marked = true // so that undo gives up that seat
+	}
 	switch {
 	case out.Passed != nil:
 		return out.Passed.(*Lease), nil

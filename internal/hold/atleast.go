@@ -110,21 +110,6 @@ func (h *hold) noteUnheard(call *conn.Call) {
 	}
 }
 
-// settleStaying is settle for a hold that stays. Once its time is over, it is released: a late
-// request may have made it anew.
-func (h *hold) settleStaying(seat, notAfter int64, limit time.Duration) {
-	if !h.engine.Lines.HasSeat(h.resource.Key(), seat) {
-		giveUpSeat(h.engine, h.resource, seat, notAfter)
-	}
-	h.engine.Settle(notAfter, settleLimit(limit), func(ctx context.Context) (*conn.Call, error) {
-		call := releaseCall(ctx, h.engine, h.resource, h.owner(), 0, 0)
-		if left := h.staying(); left > 0 {
-			call = h.keep(left)
-		}
-		return call, h.engine.Conn.Run(ctx, call)
-	})
-}
-
 // keep returns the call that makes the hold end after left. The time counts from when Redis runs
 // the call, so a delay on the way makes the hold end later, never sooner.
 func (h *hold) keep(left time.Duration) *conn.Call {

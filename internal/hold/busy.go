@@ -38,13 +38,10 @@ type Naming interface {
 // acquisitions that are refused are granted later.
 type refusal struct {
 	reply conn.Reply // of the last request that was not a look
-	sent  time.Time
-	held  line.Held // for how long the holder has the thing, from then on
-	mark  Mark      // of the holder that a look has seen since; 0: there was no look
+	sent  time.Time  // of that, or of a look since
+	held  line.Held  // for how long the holder has the thing, from then on
+	mark  Mark       // of the holder that a look has seen since; 0: there was no look
 }
-
-// looked takes in what a look, sent then, has seen of the holder.
-func (r *refusal) looked(l Looked, sent time.Time) { r.sent, r.held, r.mark = sent, l.Held, l.Holder }
 
 // busy adds to err what is known of the holder, if err says that there is one.
 func (a *acquisition) busy(err error) error {

@@ -269,11 +269,7 @@ func (h *hold) tidy() {
 	case !lost.byItself():
 		h.settle(h.late.until)
 	case left < conn.MaxWindow:
-		h.engine.Background(func() {
-			if engine.Sleep(h.engine.Closing(), left) == nil {
-				h.settle(h.late.until)
-			}
-		})
+		h.settleAtItsEnd(h.late.until)
 	}
 }
 

@@ -33,13 +33,16 @@ func (a *acquisition) undo() {
 // process then wait in that place.
 func giveUp(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64, left time.Duration) {
 	e.Settle(notAfter, settleLimit(left), func(ctx context.Context) (*conn.Call, error) {
-		leaves := seat
-		if seat != 0 && e.Lines.HasSeat(r.Key(), seat) {
-			leaves = 0
-		}
-		call := releaseCall(ctx, e, r, owner, leaves, 0)
+		call := giveUpCall(ctx, e, r, owner, seat)
 		return call, e.Conn.Run(ctx, call)
 	})
+}
+
+func giveUpCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner, seat int64) *conn.Call {
+	if seat != 0 && e.Lines.HasSeat(r.Key(), seat) {
+		seat = 0
+	}
+	return releaseCall(ctx, e, r, owner, seat, 0)
 }
 
 // settleLimit returns how long a clean-up goes on after requests that may leave a lease that lasts

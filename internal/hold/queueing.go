@@ -143,7 +143,8 @@ func (a *acquisition) look(ctx context.Context, ask line.Ask) (answer line.Answe
 		return line.Answer{}, err != nil, err
 	}
 	looked := r.Looked(call)
-	a.refusal.looked(looked, call.Sent)
+	last := &a.refusal
+	last.sent, last.held, last.mark = call.Sent, looked.Held, looked.Holder
 	return line.Answer{Held: looked.Held, Kept: call.Sent, Seq: ask.Seq}, true, nil
 }
 
@@ -158,15 +159,6 @@ func (a *acquisition) become(number int64) {
 		a.lateUntil = 0
 	}
 	a.owner.id = number
-}
-
-// vacate makes the acquisition the owner of a seat that it must give up, so that undo releases that
-// seat. If orphan is 0, there is none.
-func (a *acquisition) vacate(orphan int64) {
-	if orphan != 0 {
-		a.become(orphan)
-		a.marked = true
-	}
 }
 
 // placed adds to the line's answer what the reply to a request, sent then, says about the queue.

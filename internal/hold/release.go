@@ -74,7 +74,7 @@ func (h *hold) over(begun time.Duration) (held time.Duration, err error) {
 	seat := h.leave() // nothing is renewed from here on
 	h.active(-1)
 	held = h.engine.Age() - begun
-	ctx, cancel := h.grace()
+	ctx, cancel := h.patience()
 	defer cancel()
 	err = h.free(ctx, seat)
 	if err == nil && h.engine.Conn.Forgets() && h.staying() == 0 && !h.concludes() {
@@ -87,7 +87,7 @@ func (h *hold) over(begun time.Duration) (held time.Duration, err error) {
 // goOn takes one lease off a hold that goes on, because other leases are on it. Or it was the last, and a
 // nested acquisition is about to add one (entering): if that fails, the hold ends here.
 func (h *hold) goOn(entering bool) error {
-	ctx, cancel := h.grace()
+	ctx, cancel := h.patience()
 	defer cancel()
 	if err := h.take(ctx); err != nil {
 		h.correct(0)
@@ -109,9 +109,9 @@ func (h *hold) goOn(entering bool) error {
 	return nil // the entry's own clean-up came first
 }
 
-// grace returns a context that bounds how long a release tries. After the deadline nothing is left
+// patience returns a context that bounds how long a release tries. After the deadline nothing is left
 // to release.
-func (h *hold) grace() (context.Context, context.CancelFunc) {
+func (h *hold) patience() (context.Context, context.CancelFunc) {
 	until := h.until()
 	switch left := time.Until(until); {
 	case left >= engine.Grace:
@@ -244,16 +244,31 @@ func (h *hold) foundGone(l loss) error {
 	return l.error(h.engine.Age() - h.granted)
 }
 
-// settle goes on releasing in the background, until a release is answered after notAfter.
+// settle goes on releasing in the background, until a release is answered after notAfter. For as long as AtLeast
+// keeps the hold, it sets when the hold ends instead; after that a late request may have made it anew.
 func (h *hold) settle(notAfter int64) {
-	var seat int64
+	e, r, seat := h.engine, h.givenUp(), int64(0)
 	if h.late != nil {
 		seat = h.late.seat
 	}
-	limit := time.Until(later(h.until(), h.keptUntil()))
-	if h.staying() > 0 {
-		h.settleStaying(seat, notAfter, limit)
-		return
+	if h.staying() > 0 && !e.Lines.HasSeat(r.Key(), seat) {
+		giveUpSeat(e, r, seat, notAfter) // what keeps the hold leaves the seat
 	}
-	giveUp(h.engine, h.givenUp(), h.owner(), seat, notAfter, limit)
+	limit := settleLimit(time.Until(later(h.until(), h.keptUntil())))
+	e.Settle(notAfter, limit, func(ctx context.Context) (*conn.Call, error) {
+		call := giveUpCall(ctx, e, r, h.owner(), seat)
+		if left := h.staying(); left > 0 {
+			call = h.keep(left)
+		}
+		return call, e.Conn.Run(ctx, call)
+	})
+}
+
+// settleAtItsEnd is settle, once the time of the hold is over: until then work may still be going on.
+func (h *hold) settleAtItsEnd(notAfter int64) {
+	h.engine.Background(func() {
+		if engine.Sleep(h.engine.Closing(), time.Until(h.until())) == nil {
+			h.settle(notAfter)
+		}
+	})
 }

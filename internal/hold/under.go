@@ -3,11 +3,7 @@
 
 package hold
 
-import (
-	"time"
-
-	"github.com/holdfast-go/holdfast/internal/engine"
-)
+import "time"
 
 // Dependent is a Resource that may be granted under another hold on the same key, such as the read
 // side of a lock under its write side. Redis keeps one time to live for both.
@@ -45,13 +41,7 @@ func (h *hold) outlived() {
 	h.mu.Lock()
 	alone := h.gone && (h.lost() == byLoss || h.lost().byItself())
 	h.mu.Unlock()
-	if !alone || h.keptUntil().IsZero() {
-		return
+	if alone && !h.keptUntil().IsZero() {
+		h.settleAtItsEnd(0)
 	}
-	h.engine.Background(func() {
-		// Until then work may still be going on.
-		if engine.Sleep(h.engine.Closing(), time.Until(h.until())) == nil {
-			h.settle(0)
-		}
-	})
 }

@@ -40,7 +40,7 @@ var engineBugs = []bug{
 	{name: "a late grant leaves the next owner of its process in the queue", by: "rlock TestALateGrantLeavesNobodyInTheQueue",
 		at: "internal/hold hold.settle", old: "h.late.seat", new: "0"},
 	{name: "a place that the line has is given up with a late grant", by: "rlock TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp",
-		at: "internal/hold giveUp", old: "seat != 0 && e.Lines.HasSeat(r.Key(), seat)", new: "false"},
+		at: "internal/hold giveUpCall", old: "seat != 0 && e.Lines.HasSeat(r.Key(), seat)", new: "false"},
 	{name: "a waiter that comes late into its line is not nudged", by: "rlock TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce",
 		at: "internal/line perWaiter.stand", old: "q.head != nil && me.place.seq <= q.head.place.seq", new: "false"},
 	{name: "a message for one behind the head is not passed on", by: "rlock TestAHandOverToOneBehindTheHeadCostsOneRoundTrip",

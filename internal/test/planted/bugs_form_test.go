@@ -14,7 +14,7 @@ var formBugs = []bug{
 	{name: "a hold that is to stay is released", quick: true, by: ". TestAtLeast TestAtLeast_NobodyIsNeeded",
 		at: "internal/hold hold.free", old: "left > 0", new: "left < 0"},
 	{name: "the release of a fixed lease that is over frees a hold that is to stay", by: ". TestAtLeast_Fixed",
-		at: "internal/hold hold.settle", old: "h.staying() > 0", new: "h.staying() < 0"},
+		at: "internal/hold hold.settle", old: "left > 0", new: "left < 0"},
 	{name: "a process that dies leaves a hold that is to stay for its lease alone", by: ". TestAtLeast_WhateverHappens",
 		at: "internal/hold Lease.atLeast", old: "h.engine.AgeAt(h.deadline) >= stays", new: "stays > 0"},
 	{name: "a second AtLeast that is shorter takes from the first", quick: true, by: ". TestAtLeast_TheLatestTimeCounts",

@@ -22,7 +22,7 @@ type grant struct {
 
 // grantOf returns what a call has granted.
 func grantOf(call *conn.Call) grant {
-	return grant{sent: call.Sent, until: endOf(call, engine.TTL(call)), token: engine.Token(call)}
+	return grant{sent: call.Sent, until: endAt(call.Sent, engine.TTL(call)), token: engine.Token(call)}
 }
 
 // keep begins the hold that was granted. If that comes too late, it gives the grant back.

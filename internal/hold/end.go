@@ -109,7 +109,13 @@ func (h *hold) expire(now time.Time) (over []*Lease, gone bool) {
 		return nil, false
 	}
 	lost := !now.Before(h.deadline)
-	over = h.finishOver(now)
+	for l, next := h.leases, (*Lease)(nil); l != nil; l = next {
+		next = l.next
+		if ended := l.overAt(now); ended != notYet {
+			h.finish(l, ended)
+			over = append(over, l)
+		}
+	}
 	if h.count == 0 && len(over) > 0 && !lost {
 		h.seldomToWrite().kept = over
 	}
@@ -146,19 +152,6 @@ func (h *hold) lossBy(last []*Lease, now time.Time) loss {
 		l.how = how
 		return l
 	}
-}
-
-// finishOver ends the leases whose time has come. The caller holds the mutex.
-func (h *hold) finishOver(now time.Time) (over []*Lease) {
-	for l := h.leases; l != nil; {
-		next := l.next
-		if ended := l.overAt(now); ended != notYet {
-			h.finish(l, ended)
-			over = append(over, l)
-		}
-		l = next
-	}
-	return over
 }
 
 // overAt returns how the lease has ended by now, or notYet. The caller holds the mutex.

@@ -38,14 +38,13 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	if l, gone := goneBy(err, call.Status() == conn.Done); gone {
 		return nil, h.endAll(l)
 	}
+	if err == nil && call.Short() {
+		defer h.correct(0)
+		err = call.Shortage()
+	}
 	if err != nil {
 		h.notEntered(call)
 		return nil, err
-	}
-	if call.Short() {
-		h.notEntered(call)
-		h.correct(0)
-		return nil, call.Shortage()
 	}
 	if notAfter, unheard := call.Outstanding(); unheard {
 		h.correct(notAfter) // an earlier sending that comes late sets an old count

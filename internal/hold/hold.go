@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/renewal"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
@@ -241,9 +240,6 @@ func (h *hold) schedule(next time.Time) {
 		h.engine.Renewals.Remove(h)
 	}
 }
-
-// endOf returns when a lease of that length that the call has granted ends here.
-func endOf(call *conn.Call, length time.Duration) time.Time { return endAt(call.Sent, length) }
 
 // endAt returns when a lease of that length ends here. It counts from the sending of the request,
 // because the server counts from no earlier.

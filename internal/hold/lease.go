@@ -163,7 +163,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	d = min(d, math.MaxInt64-grace) + grace
 	return l.lastFor(ctx, d, func(call *conn.Call) {
 		if l.fixed {
-			own := endOf(call, d).Add(-grace)
+			own := endAt(call.Sent, d).Add(-grace)
 			l.rare.extended = l.rare.extended || own.After(l.rare.deadline)
 			l.rare.deadline = later(l.rare.deadline, own)
 		}

@@ -104,15 +104,6 @@ func (h *hold) seldomToWrite() *seldom {
 	return h.seldom
 }
 
-// noteFailure notes why a renewal failed. The caller holds the mutex.
-func (h *hold) noteFailure(failure string) {
-	s := h.seldomToWrite()
-	if s.failure == "" {
-		s.failing = h.renewAt
-	}
-	s.failure = failure
-}
-
 // lose marks the hold as one that has ended, and how. The caller holds the mutex.
 func (h *hold) lose(l loss, now time.Time) {
 	s := h.seldomToWrite()

@@ -123,12 +123,16 @@ func (h *hold) renewalFailed(failure string) {
 	now := time.Now()
 	h.mu.Lock()
 	h.renewing, h.overtook = false, false
-	h.noteFailure(failure)
+	s := h.seldomToWrite()
+	if s.failure == "" {
+		s.failing = h.renewAt
+	}
+	s.failure = failure
 	// Sooner if little time is left, as after a hand-over; but not so soon that many renewals that
 	// fail together keep the process busy.
 	pause := min(h.try()/10, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
 	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
-	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.seldom.vouch {
+	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= s.vouch {
 		slept := h.slept()
 		h.mu.Unlock()
 		_ = h.endAll(slept)
@@ -166,7 +170,7 @@ func (l *Lease) lastFor(ctx context.Context, d time.Duration, took func(*conn.Ca
 	if call.Short() {
 		return call.Shortage()
 	}
-	end := endOf(call, engine.TTL(call))
+	end := endAt(call.Sent, engine.TTL(call))
 	h.mu.Lock()
 	if ended := l.because(); ended != nil {
 		h.mu.Unlock()

@@ -67,7 +67,7 @@ var leaseBugs = []bug{
 	{name: "an expired lease does not match ErrLost", by: "rlock TestFixedLease",
 		at: "internal/errs special.Is", old: "target == s.also", new: "false"},
 	{name: "an outage is told from its last failure on, not from its first", by: "rlock TestALossSaysWhyAndAfterHowLong",
-		at: "internal/hold hold.noteFailure", old: `if s.failure == "" { s.failing = h.renewAt }`, new: "s.failing = h.renewAt"},
+		at: "internal/hold hold.renewalFailed", old: `if s.failure == "" { s.failing = h.renewAt }`, new: "s.failing = h.renewAt"},
 	{name: "Do tells a loss twice", by: "rlock TestDoTellsALossOnce",
 		at: ". together", old: "released == nil || err != nil && !adds(err, released)", new: "released == nil"},
 	{name: "a force release deletes an application's own hash", by: "rlock TestForceReleaseLeavesAnApplicationsOwnHashAlone",

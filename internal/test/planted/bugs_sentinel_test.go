@@ -87,7 +87,7 @@ var sentinelBugs = []bug{
 		at: "internal/hold hold.Suspect", old: "h.doubt(h.engine.AgeAt(now))",
 		by: "internal/hold TestALeaseThatRanOutWhileTheMachineSleptIsLostWhenItWakes"},
 	{name: "a lease that is over by the wall clock goes on while Redis is out of reach",
-		at: "internal/hold hold.renewalFailed", old: "h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.seldom.vouch", new: "false",
+		at: "internal/hold hold.renewalFailed", old: "h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= s.vouch", new: "false",
 		by: "internal/hold TestAMachineThatWakesWithoutRedisLosesItsLeasesAfterASixth"},
 	{name: "Redis has no time to vouch for a lease that is over by the wall clock",
 		at: "internal/hold hold.doubt", old: "now+h.try()", new: "now",

@@ -13,7 +13,7 @@ var firstBugs = []bug{
 	// Leases: when a lease is over.
 
 	{name: "a lease is not lost at its deadline while Redis is out of reach", by: "rlock TestUnreachableRedisIsLossAtTheDeadline",
-		at: "internal/hold hold.expire", old: "h.finishOver(now)", new: "h.finishOver(now.Add(-time.Minute))"},
+		at: "internal/hold hold.expire", old: "l.overAt(now)", new: "l.overAt(now.Add(-time.Minute))"},
 	{name: "the deadline counts from the reply", quick: true, by: "rlock TestEachRequestOfAHoldMeetsEachFault",
 		at: "internal/hold endAt", old: "sent.Add", new: "time.Now().Add"},
 	{name: "a grant whose lease is over already is returned", by: "rlock TestInterleaving_GrantAnsweredAfterItsLease",

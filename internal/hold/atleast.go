@@ -25,10 +25,7 @@ func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
 	if l.absent() {
 		return noLease("keep")
 	}
-	if err := l.atLeast(ctx, d); err != nil {
-		return l.hold.error("keep", err)
-	}
-	return nil
+	return l.hold.error("keep", l.atLeast(ctx, d))
 }
 
 func (l *Lease) atLeast(ctx context.Context, d time.Duration) error {

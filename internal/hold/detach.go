@@ -18,10 +18,7 @@ func (l *Lease) Detach(ctx context.Context) (Owner, error) {
 		return Owner{}, noLease("detach")
 	}
 	owner, err := l.detach(ctx)
-	if err != nil {
-		return Owner{}, l.hold.error("detach", err)
-	}
-	return owner, nil
+	return owner, l.hold.error("detach", err)
 }
 
 func (l *Lease) detach(ctx context.Context) (Owner, error) {

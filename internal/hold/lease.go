@@ -116,9 +116,6 @@ func (l *Lease) Err() error {
 		l.hold.endOver()
 		ended = l.why()
 	}
-	if ended == nil {
-		return nil
-	}
 	return l.error(ended)
 }
 
@@ -149,16 +146,13 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	if l.absent() {
 		return noLease("extend")
 	}
-	if d < MinLease {
-		return l.hold.error("extend", errs.BadArgument)
-	}
-	if err := l.extend(ctx, d); err != nil {
-		return l.hold.error("extend", err)
-	}
-	return nil
+	return l.hold.error("extend", l.extend(ctx, d))
 }
 
 func (l *Lease) extend(ctx context.Context, d time.Duration) error {
+	if d < MinLease {
+		return errs.BadArgument
+	}
 	grace := l.Grace()
 	d = min(d, math.MaxInt64-grace) + grace
 	return l.lastFor(ctx, d, func(call *conn.Call) {
@@ -211,11 +205,14 @@ func (l *Lease) why() error {
 	return l.because()
 }
 
-// error returns the error that says how the lease ended.
+// error returns the error that tells how the lease ended, or nil if ended is nil.
 func (l *Lease) error(ended error) error { return l.hold.error("lease on", ended) }
 
-// error adds to err the operation, the resource and the owner.
+// error adds to err the operation, the resource and the owner. It returns nil if err is nil.
 func (h *hold) error(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return OpError(op, h.resource, fmt.Errorf("owner %s: %w", h.owner().Short(), err))
 }
 

@@ -44,10 +44,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 	} else {
 		held, err = telemetry.StillHeld, h.goOn(entering)
 	}
-	if err != nil {
-		return held, h.error("release", err)
-	}
-	return held, nil
+	return held, h.error("release", err)
 }
 
 // releaseOver is the release of a lease that has ended. It returns how it ended. If what the lease

@@ -91,13 +91,16 @@ type course struct {
 }
 
 func (q *Request) run(ctx context.Context, kind telemetry.Kind) (*Lease, course, error) {
-	a := q.acquisition()
-	a.kind = kind
+	a, used := q.Engine.Scratch.Get().(*acquisition)
+	if !used {
+		a = new(acquisition)
+	}
+	a.engine, a.resource, a.settings, a.owner, a.kind = q.Engine, q.Resource, q.Settings, q.As, kind
+	a.ofWork = ofWork(ctx, q.Engine)
 	var outer *Lease
 	if !q.Afresh {
 		outer = Carried(ctx, q.Engine, q.Resource)
 	}
-	a.ofWork = ofWork(ctx, q.Engine)
 	var l *Lease
 	err := ctx.Err()
 	switch {
@@ -116,16 +119,6 @@ func (q *Request) run(ctx context.Context, kind telemetry.Kind) (*Lease, course,
 	*a = acquisition{} // its wait is over, so no other goroutine knows it any more
 	q.Engine.Scratch.Put(a)
 	return l, how, err
-}
-
-// acquisition returns the state of the Request.
-func (q *Request) acquisition() *acquisition {
-	a, used := q.Engine.Scratch.Get().(*acquisition)
-	if !used {
-		a = new(acquisition)
-	}
-	a.engine, a.resource, a.settings, a.owner = q.Engine, q.Resource, q.Settings, q.As
-	return a
 }
 
 // acquisition is one Request under way.

@@ -26,43 +26,34 @@ func (h *leaseContext) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// Carried returns the lease on the resource that ctx carries, or nil. That lease may have ended.
-func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
+// carried returns the nearest of the leases that ctx carries for which is returns true, or nil.
+func carried(ctx context.Context, is func(*Lease) bool) *Lease {
 	for {
 		h, ok := ctx.Value(leaseKey{}).(*leaseContext)
 		if !ok {
 			return nil
 		}
-		if h.lease.hold.isOn(e, r) {
+		if is(h.lease) {
 			return h.lease
 		}
 		ctx = h.Context
 	}
 }
 
+// Carried returns the lease on the resource that ctx carries, or nil. That lease may have ended.
+func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
+	return carried(ctx, func(l *Lease) bool { return l.hold.isOn(e, r) })
+}
+
 // ofWork reports whether ctx belongs to work that is under way: it carries a lease of that Client,
 // on anything, that lasts, or is under a whole (a MultiLock or a Quorum) with such a lease.
 func ofWork(ctx context.Context, e *engine.Engine) bool {
-	return carriesOf(ctx, e) || underOf(ctx, e)
+	return carried(ctx, func(l *Lease) bool { return l.lastsAt(e) }) != nil || underOf(ctx, e)
 }
 
 // TurnedAway reports whether Shutdown has begun, and ctx does not belong to work that it waits for.
 func TurnedAway(ctx context.Context, e *engine.Engine) bool {
 	return e.Draining().Err() != nil && !ofWork(ctx, e)
-}
-
-// carriesOf reports whether ctx carries a lease of that Client that lasts.
-func carriesOf(ctx context.Context, e *engine.Engine) bool {
-	for {
-		h, ok := ctx.Value(leaseKey{}).(*leaseContext)
-		if !ok {
-			return false
-		}
-		if h.lease.lastsAt(e) {
-			return true
-		}
-		ctx = h.Context
-	}
 }
 
 // lastsAt reports whether l is a lease of that Client, and lasts.

@@ -27,25 +27,13 @@ const (
 	byClose
 )
 
-// err returns the sentinel error, or nil if nothing has ended.
-func (e end) err() error {
-	switch e {
-	case byRelease:
-		return errs.Released
-	case byLoss, byGrace:
-		return errs.Lost
-	case byExpiry:
-		return errs.Expired
-	case byMaxHold:
-		return errs.MaxHold
-	case bySuperseded:
-		return errs.Superseded
-	case byClose:
-		return errs.Closed
-	default:
-		return nil
-	}
+// endErrors has the error of each end; that of notYet is nil.
+var endErrors = [...]error{
+	byRelease: errs.Released, byLoss: errs.Lost, byGrace: errs.Lost, byExpiry: errs.Expired,
+	byMaxHold: errs.MaxHold, bySuperseded: errs.Superseded, byClose: errs.Closed,
 }
+
+func (e end) err() error { return endErrors[e] }
 
 // byItself reports whether a hold with this end has ended as its leases had agreed, and Redis may still
 // have it: its last lease was a fixed one, or had a MaxHold, and that time is over; its grace begins; or a newer

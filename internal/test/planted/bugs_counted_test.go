@@ -46,7 +46,7 @@ var countedBugs = []bug{
 	{name: "several locks are granted though one was lost with the last grant", by: "multilock TestMultiLock_LeavesNothing",
 		at: "multilock MultiLock.take", old: "if over := ended(taken); over != nil {", new: "if over := ended(taken); false && over != nil {"},
 	{name: "work under a quorum is refused during Shutdown", by: "quorum TestShutdownServesWorkUnderAQuorum",
-		at: "internal/hold ofWork", old: "carriesOf(ctx, e) || underOf(ctx, e)", new: "carriesOf(ctx, e)"},
+		at: "internal/hold ofWork", old: "|| underOf(ctx, e)"},
 	{name: "a quorum's lease is work also for a server that it has lost", by: "quorum TestShutdownServesAQuorumOnlyWhereItIsHeld",
 		at: "internal/hold Lease.lastsAt", old: "l.why() == nil", new: "(l.why() == nil || true)"},
 	{name: "a wait for several locks is work under those that it has", by: "multilock TestShutdownEndsAWaitForSeveralLocks",

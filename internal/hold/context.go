@@ -26,8 +26,8 @@ func (h *leaseContext) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// carried returns the nearest of the leases that ctx carries for which is returns true, or nil.
-func carried(ctx context.Context, is func(*Lease) bool) *Lease {
+// nearest returns the nearest of the leases that ctx carries for which is returns true, or nil.
+func nearest(ctx context.Context, is func(*Lease) bool) *Lease {
 	for {
 		h, ok := ctx.Value(leaseKey{}).(*leaseContext)
 		if !ok {
@@ -42,13 +42,13 @@ func carried(ctx context.Context, is func(*Lease) bool) *Lease {
 
 // Carried returns the lease on the resource that ctx carries, or nil. That lease may have ended.
 func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
-	return carried(ctx, func(l *Lease) bool { return l.hold.isOn(e, r) })
+	return nearest(ctx, func(l *Lease) bool { return l.hold.isOn(e, r) })
 }
 
 // ofWork reports whether ctx belongs to work that is under way: it carries a lease of that Client,
 // on anything, that lasts, or is under a whole (a MultiLock or a Quorum) with such a lease.
 func ofWork(ctx context.Context, e *engine.Engine) bool {
-	return carried(ctx, func(l *Lease) bool { return l.lastsAt(e) }) != nil || underOf(ctx, e)
+	return nearest(ctx, func(l *Lease) bool { return l.lastsAt(e) }) != nil || underOf(ctx, e)
 }
 
 // TurnedAway reports whether Shutdown has begun, and ctx does not belong to work that it waits for.

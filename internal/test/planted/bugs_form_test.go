@@ -4,8 +4,8 @@ package planted
 
 var formBugs = []bug{
 	{name: "LeaseFrom finds the outermost lease", by: ". TestLeaseFrom_SeveralLeases",
-		at: "internal/hold carried", old: "return h.lease",
-		new: "if outer := carried(h.Context, is); outer != nil { return outer }; return h.lease"},
+		at: "internal/hold nearest", old: "return h.lease",
+		new: "if outer := nearest(h.Context, is); outer != nil { return outer }; return h.lease"},
 	{name: "the bound of the wait bounds the work", by: ". TestWaitAtMost",
 		at: ". DoValue", old: "held := l.Context(ctx)",
 		new: "if d.wait != nil && *d.wait > 0 { short, cancel := context.WithTimeout(ctx, *d.wait); defer cancel(); ctx = short }; held := l.Context(ctx)"},

@@ -371,7 +371,7 @@ func TestSupersede_Shutdown(t *testing.T) {
 		next := w.GoLock(t.Context(), q.Mutex(world.Name, newest...))
 		<-l.Done()
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrSuperseded)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		must(t, p.Shutdown(ctx))
 		w.Release(granted(t, next))

@@ -5,6 +5,7 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -13,8 +14,8 @@ import (
 
 // Part is what a task brings to a renewal of many.
 //
-// The script's keys are the tasks' keys. ARGV[2] is the length in ms, ARGV[3] is the Client, and
-// the rest are the numbers of the owners, in the order of the keys. The script answers conn.Done and
+// The script's keys are the tasks' keys. ARGV[2] is the length in ms, and the rest are the owners, in
+// the order of the keys. The script answers conn.Done and
 // the time. Then follow two numbers for each key whose time to live is not the length, in the order
 // of the keys. The first is the index of the key, counted from 1. The second is its time to live in
 // ms; -1 if it has no end; notHeld; or less than notHeld if only a renewal of this task alone
@@ -49,6 +50,8 @@ type item struct {
 type scratch struct {
 	members group
 	keys    []string
+	owners  []string
+	text    []byte // of the owners of a group
 	args    []any
 	// read says that a connection may still read from here, because the caller has left a request
 	// whose time was over. Then the scratch is not used again.
@@ -58,8 +61,9 @@ type scratch struct {
 func (r *scratch) clear() {
 	clear(r.members)
 	clear(r.keys)
+	clear(r.owners)
 	clear(r.args)
-	r.members, r.keys, r.args = r.members[:0], r.keys[:0], r.args[:0]
+	r.members, r.keys, r.owners, r.args = r.members[:0], r.keys[:0], r.owners[:0], r.args[:0]
 }
 
 // divide returns the groups among the tasks, and the tasks that are renewed alone. A call
@@ -110,20 +114,38 @@ func order(a, b item) int {
 
 // call returns the call that renews the group, whose owners all belong to client. The call takes no
 // effect after the earliest deadline in the group: it would revive a hold that was given up.
-func (r *scratch) call(g group, client *string) *conn.Call {
+func (r *scratch) call(g group, client string) *conn.Call {
 	call := &conn.Call{Script: g[0].Script, Until: g[0].Until, AnyTime: true}
 	keys, args := len(r.keys), len(r.args)
-	r.args = append(r.args, g[0].Length.Milliseconds(), client)
+	r.args = append(r.args, g[0].Length.Milliseconds())
+	r.addOwners(g, client)
 	for i := range g {
 		m := &g[i]
 		r.keys = append(r.keys, m.task.Key())
-		r.args = append(r.args, &m.Owner)
 		if m.Until.Before(call.Until) {
 			call.Until = m.Until
 		}
 	}
 	call.Keys, call.Args = r.keys[keys:], r.args[args:]
 	return call
+}
+
+// addOwners adds the owners of the group to the arguments. Each goes whole, because to put it together costs a
+// server more than to read it. All of them are parts of one text, so that they are one allocation.
+func (r *scratch) addOwners(g group, client string) {
+	var ends [maxGroup]int
+	r.text = r.text[:0]
+	for i := range g {
+		r.text = append(append(r.text, client...), ':')
+		r.text = strconv.AppendInt(r.text, g[i].Owner, 10)
+		ends[i] = len(r.text)
+	}
+	all, from := string(r.text), 0
+	for _, end := range ends[:len(g)] {
+		r.owners = append(r.owners, all[from:end])
+		r.args = append(r.args, &r.owners[len(r.owners)-1])
+		from = end
+	}
 }
 
 // answer gives each task the outcome of its renewal. It returns the tasks whose outcome is not

@@ -230,10 +230,10 @@ func TestACallForManyAllocatesNothingForEach(t *testing.T) {
 	for _, task := range tasksOf(conn.NewScript("many", manySource), slices.Repeat([]string{"k"}, renewal.MaxBatch)...) {
 		batch = append(batch, task)
 	}
-	r, client := new(scratch), "client"
+	r := new(scratch)
 	allocs := testing.AllocsPerRun(10, func() {
 		groups, _ := r.divide(batch, func(string) int { return 0 })
-		call := r.call(groups[0], &client)
+		call := r.call(groups[0], "client")
 		call.Reply.Numbers = []int64{conn.Done, 1}
 		for _, task := range batch {
 			task.(*fakeTask).told = task.(*fakeTask).told[:0]

@@ -100,7 +100,7 @@ func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, tr
 	started, tasks := time.Now(), 0
 	calls := make([]*conn.Call, len(groups))
 	for i, g := range groups {
-		calls[i] = r.call(g, &s.e.client)
+		calls[i] = r.call(g, s.e.client)
 		tasks += len(g)
 	}
 	outcomes := s.e.Conn.RunOnce(ctx, try, addr, calls)

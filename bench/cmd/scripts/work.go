@@ -248,11 +248,11 @@ func renewals() *work {
 func renewalsOfMany() *work {
 	w := &work{Name: "a renewal, 100 in a script", Ops: 200 * many}
 	for first := 0; first < w.Ops; first += many {
-		call := &conn.Call{Script: lockhash.Hash("").RenewMany(), Args: []any{lease.Milliseconds(), uuid}}
+		call := &conn.Call{Script: lockhash.Hash("").RenewMany(), Args: []any{lease.Milliseconds()}}
 		for i := first; i < first+many; i++ {
 			w.held(i)
 			call.Keys = append(call.Keys, fmt.Sprint(from, i))
-			call.Args = append(call.Args, int64(i+1))
+			call.Args = append(call.Args, hold.NewOwner(uuid, int64(i+1)).String())
 		}
 		w.add(call)
 	}

@@ -191,9 +191,9 @@ type request struct {
 	attempts int
 }
 
-// newID returns an id that no other call has: nine letters and digits. Three of some 10^14 are looked at.
+// newID returns an id that no other call has: eight letters and digits. Three of some 10^12 are looked at.
 func newID() string {
-	const least, end = 2_821_109_907_456, 101_559_956_668_416 // 36^8, 36^9
+	const least, end = 78_364_164_096, 2_821_109_907_456 // 36^7, 36^8
 	return strconv.FormatUint(least+rand.Uint64N(end-least), 36)
 }
 

@@ -12,12 +12,12 @@
 -- Returns {1, time}  given back
 --         {0, time}  the call has taken nothing, or given it back; or others have taken since
 
-local at, last, units = string.find(requests, ' ' .. ARGV[2] .. ':(%d+)')
+local at, last = string.find(requests, ' ' .. ARGV[2] .. '%S*')
 if not at or at > 1 and ARGV[4] ~= '1' then
   return {0, now}
 end
 local count, period, _, rev = parts(rate)
-units = math.min(tonumber(units), tonumber(ARGV[3]))
+local units = math.min(of(string.sub(requests, at, last)), tonumber(ARGV[3]))
 debt, taken = math.max(debt - units * period / count, 0), math.max(taken - units, 0)
 requests = string.sub(requests, 1, at - 1) .. string.sub(requests, last + 1)
 write(rev > tonumber(ARGV[5]) and month or 0)

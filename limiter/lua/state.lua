@@ -1,8 +1,8 @@
 -- What is stored in Redis for a limit. Each script of a limit begins with this file.
 --
--- KEYS[1] the limit: "<seconds> <micros> <debt> <taken> <rate>", and the last three requests that took of it, the
---         newest first, each as " <id>:<units>".
---         seconds, micros: the server's time of the last change. debt: how long from then on the limit is not full, in
+-- KEYS[1] the limit: "<time> <debt> <taken> <rate>", and the last three requests that took of it, the
+--         newest first, each as " <id>:<units>", or " <id>" for one unit.
+--         time: the server's, of the last change, in microseconds. debt: how long from then on the limit is not full, in
 --         microseconds. Each unit that is taken adds its time, and time pays it off. It may be as long as the time of
 --         the burst, and longer by what callers wait for. taken: how many units were taken, by which one that waits
 --         finds its place in the debt again. rate: the one by which the debt was made: "<count> <period> <burst>
@@ -16,21 +16,25 @@
 local state = redis.call('GET', KEYS[1])
 local debt, taken, rate, requests = 0, 0, nil, ''
 if state then
-  local seconds, micros, owed
-  seconds, micros, owed, taken, rate, requests =
-    string.match(state, '^(%d+) (%d+) ([%d.]+) (%d+) (%d+ %d+ %d+ %d+)(.*)$')
+  local at
+  at, debt, taken, rate, requests = string.match(state, '^(%d+) ([%d.]+) (%d+) (%d+ %d+ %d+ %d+)(.*)$')
   if not rate then
     return redis.error_reply('WRONGTYPE the key holds no limit')
   end
   -- If the clock was set back, no time has passed: a caller waits once more, at most.
-  debt = math.max(owed - math.max(now - seconds * 1000000 - micros, 0), 0)
+  debt = math.max(debt - math.max(now - at, 0), 0)
+end
+
+-- of returns how many units a request has taken.
+local function of(request)
+  return tonumber(string.match(request, ':(%d+)$') or 1)
 end
 
 -- write writes the limit, which lasts until it is full again; longer, if that is in ms, by what stays.
 local function write(stays)
   debt = math.floor(debt * 1000 + 0.5) / 1000
   local text = string.format('%.14g', debt) -- without it a number may be written with an exponent
-  redis.call('SET', KEYS[1], time[1] .. ' ' .. time[2] .. ' ' .. text .. ' ' .. taken .. ' ' .. rate .. requests,
+  redis.call('SET', KEYS[1], clock .. ' ' .. text .. ' ' .. taken .. ' ' .. rate .. requests,
     'PX', math.max(math.ceil(debt / 1000), 1) + stays)
 end
 

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the limit: see state.lua
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] the id of the call, which no other has: nine letters and digits
+-- ARGV[2] the id of the call, which no other has: eight letters and digits
 -- ARGV[3] how many units; 0: none, only look
 -- ARGV[4] the fewest units that the caller would take
 -- ARGV[5] how long it would wait for them, in microseconds
@@ -38,10 +38,11 @@ local status, wait = 1, debt + units * unit - whole
 local at = string.find(requests, ' ' .. ARGV[2], 1, true)
 if at then
   -- An earlier sending has taken them. Those behind it in the debt came later.
-  for n in string.gmatch(string.sub(requests, 1, at - 1), ':(%d+)') do
+  for later in string.gmatch(string.sub(requests, 1, at - 1), '%S+') do
+    local n = of(later)
     debt, taken = debt - n * unit, taken - n
   end
-  units = tonumber(string.match(requests, ':(%d+)', at))
+  units = of(string.match(requests, '%S+', at))
 elseif units == 0 then
   if changed or stays > 0 then
     write(stays)
@@ -58,7 +59,7 @@ else
     status, units = 0, 0
   else
     debt, taken = debt + units * unit, taken + units
-    requests = ' ' .. ARGV[2] .. ':' .. units .. (string.match(requests, '^ %S+ %S+') or requests)
+    requests = ' ' .. ARGV[2] .. (units > 1 and ':' .. units or '') .. (string.match(requests, '^ %S+ %S+') or requests)
     write(stays)
   end
 end

@@ -127,7 +127,7 @@ func allRows(ctx context.Context, server *measure.Server) ([]*row, error) {
 		return nil, err
 	}
 	var rows []*row
-	for _, w := range append(this, nothing(), bare()) {
+	for _, w := range append(this, nothing(), empty(), bare()) {
 		if !wanted.MatchString(w.Name) {
 			continue
 		}

@@ -152,15 +152,20 @@ func (p *player) round(ctx context.Context, server *measure.Server, atLeast int)
 }
 
 // nothing is two scripts that do nothing, with as many words as those of a pair have.
-func nothing() *work {
-	const source, keys, args = "return 1", 2, 4
+func nothing() *work { return idle("two scripts that do nothing", 2, 2, 4) }
+
+// empty is a script that does nothing, with as many words as that of a limit has.
+func empty() *work { return idle("a script that does nothing", 1, 1, 8) }
+
+func idle(name string, scripts, keys, args int) *work {
+	const source = "return 1"
 	sum := sha1.Sum([]byte(source))
 	words := []string{"evalsha", hex.EncodeToString(sum[:]), fmt.Sprint(keys)}
 	for i := range keys + args {
 		words = append(words, fmt.Sprintf("%036d", i))
 	}
-	w := &work{Name: "two scripts that do nothing", Ops: tries}
-	for range 2 * tries {
+	w := &work{Name: name, Ops: tries}
+	for range scripts * tries {
 		w.Calls = append(w.Calls, ceiling.Sent{Words: words, At: time.Now(), Source: source})
 	}
 	return w

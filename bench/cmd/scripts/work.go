@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
+	"github.com/holdfast-go/holdfast/limiter"
 	"github.com/holdfast-go/holdfast/once"
 	"github.com/holdfast-go/holdfast/shards"
 )
@@ -58,6 +59,8 @@ func thisVersions(ctx context.Context, addr string) ([]*work, error) {
 		{"PermitSemaphore: pair", 1, false, permitPair},
 		{"Once: work", 1, true, onceWork},
 		{"Shards: a member comes, takes 64, leaves", 1, true, membership},
+		{"Limiter: a decision", 1, false, decision},
+		{"Limiter: a decision in bundles", 32, false, decision},
 	} {
 		n := max(tries, recorded.callers)
 		use := func(ctx context.Context, c *holdfast.Client, name string) error {
@@ -167,6 +170,12 @@ func membership(ctx context.Context, c *holdfast.Client, name string, i int) err
 	if has.Load() == 64 {
 		return nil
 	}
+	return err
+}
+
+// decision is below the limit. All are of one limit: an id that comes again is no longer among the last three.
+func decision(ctx context.Context, c *holdfast.Client, name string, _ int) error {
+	_, err := c.Limiter(name, limiter.Rate(1_000_000, time.Second)).Allow(ctx, 1)
 	return err
 }
 

@@ -165,12 +165,12 @@ end
 
 -- limiter returns the reply for a limit, or nil if there is none. limiter/lua/state.lua has the layout.
 local function limiter()
-  local seconds, micros, debt, count, period, burst =
-    string.match(beside('GET', ARGV[22]) or '', '^(%d+) (%d+) ([%d.]+) %d+ (%d+) (%d+) (%d+) %d+')
+  local at, debt, count, period, burst =
+    string.match(beside('GET', ARGV[22]) or '', '^(%d+) ([%d.]+) %d+ (%d+) (%d+) (%d+) %d+')
   if not burst then
     return nil
   end
-  debt = math.max(debt - math.max(now - seconds * 1000000 - micros, 0), 0)
+  debt = math.max(debt - math.max(now - at, 0), 0)
   local left = math.floor(burst - debt * count / period + 0.001)
   return told('limiter', math.ceil(debt / 1000), -1, string.format('%.0f', left), 0, {}, nil, {all = burst})
 end

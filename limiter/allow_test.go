@@ -114,6 +114,12 @@ func TestAllow_RedisOutOfReach(t *testing.T) {
 		_, err := shut.Allow(t.Context(), 1)
 		world.WantErr(t, err, holdfast.ErrUnavailable)
 		world.Within(t, "Allow", w.Now(), 3*time.Second, 4*time.Second)
+		began, all := w.Now(), sync.WaitGroup{}
+		for range 5 { // some wait for a request of the others
+			all.Go(func() { world.WantErr(t, redistest.Err(shut.Allow(t.Context(), 1)), holdfast.ErrUnavailable) })
+		}
+		all.Wait()
+		world.Within(t, "five at once", w.Now()-began, 3*time.Second, 4*time.Second)
 		if d, err := open.Allow(t.Context(), 1); err != nil || !d.Allowed {
 			t.Errorf("Allow: %+v, %v", d, err)
 		}
@@ -205,7 +211,45 @@ func TestFor_EachKeyHasALimitOfItsOwn(t *testing.T) {
 	})
 }
 
-// Calls that queue for one server go out together, and each has its own answer, by the rate in force.
+// Calls that come while two requests of their process are under way ask together, and the first of them get what is there.
+func TestAllow_CallsThatWaitAskTogether(t *testing.T) {
+	for there, left := range map[int]int{40: 0, 60: 10} {
+		play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+			fiftyAtOnce(t, p, q, there, left)
+		})
+	}
+}
+
+// fiftyAtOnce makes fifty calls of which one leaves while it is asked for: what is taken for that one goes to the next, or
+// back.
+func fiftyAtOnce(t *testing.T, p, q *world.Process, there, left int) {
+	a, b := p.Limiter("api", limiter.Rate(there, time.Hour)), q.Limiter("api", limiter.Rate(there, time.Hour))
+	p.Each(func(world.Sending) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
+	var all sync.WaitGroup
+	for i := range 50 {
+		time.Sleep(time.Millisecond)
+		all.Go(func() {
+			ctx := t.Context()
+			if i == 10 {
+				ctx = redistest.Within(t, 150*time.Millisecond)
+			}
+			d, err := a.Allow(ctx, 1)
+			if (err != nil) != (i == 10) || err == nil && d.Allowed != (i <= there) {
+				t.Errorf("call %d of 50: %+v, %v", i, d, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := p.Runs(world.LimitTakeRun); n != 3 {
+		t.Errorf("%d requests for 50 calls, want 3", n)
+	}
+	p.Each(nil)
+	time.Sleep(time.Second)
+	allow(t, b, 1, left > 0, left)
+}
+
+// Calls for two units do not ask together. Those that queue for one server go out together, and each has its own answer, by the
+// rate in force.
 func TestAllow_ManyAtOnce(t *testing.T) {
 	for _, change := range []bool{false, true} {
 		play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
@@ -219,7 +263,7 @@ func TestAllow_ManyAtOnce(t *testing.T) {
 			remaining, refused := map[int]int{}, 0
 			for range 300 {
 				all.Go(func() {
-					d, err := l.Allow(t.Context(), 1)
+					d, err := l.Allow(t.Context(), 2)
 					mu.Lock()
 					defer mu.Unlock()
 					if remaining[d.Remaining]++; !d.Allowed {
@@ -232,14 +276,14 @@ func TestAllow_ManyAtOnce(t *testing.T) {
 				})
 			}
 			all.Wait()
-			for n := range 100 {
+			for n := 0; n < 100; n += 2 {
 				if remaining[n] != 1 {
 					t.Errorf("%d calls found that %d remain", remaining[n], n)
 				}
 			}
 			// How many go out together depends on the scheduler.
-			if runs := p.Runs(world.LimitTakeRun); refused != 200 || runs > 290 {
-				t.Errorf("%d refused, want 200; %d requests one by one", refused, runs)
+			if runs := p.Runs(world.LimitTakeRun); refused != 250 || runs > 290 {
+				t.Errorf("%d refused, want 250; %d requests one by one", refused, runs)
 			}
 		})
 	}

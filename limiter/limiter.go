@@ -121,7 +121,8 @@ type Decision struct {
 
 // Allow takes n units if they are there now, and says so. It does not wait: if Redis does not answer within 3 s, or before ctx's
 // deadline, the error matches ErrUnavailable; with OnUnavailable(Allow) the call is allowed, and the Decision says
-// nothing else. A call that is refused takes nothing, and nor does one that fails.
+// nothing else. A call that is refused takes nothing, and nor does one that fails. Calls for one unit that come
+// while their process asks for others ask together, and are allowed in the order in which they came.
 //
 // If n is less than 1 or greater than the burst, the error matches ErrBadArgument.
 func (l *Limiter) Allow(ctx context.Context, n int) (Decision, error) {
@@ -166,17 +167,36 @@ func (l *Limiter) decision(a answer, n int64, err error) (Decision, error) {
 }
 
 func (l *Limiter) allow(ctx context.Context, n int64) (answer, int, error) {
-	if l.family.share > 1 {
-		return l.shared(ctx, n)
+	if l.family.share > 1 || n == 1 {
+		return l.pooled(ctx, n)
 	}
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
-	q := request{script: allowScript, id: newID(), units: n, least: n}
-	a, err := l.take(ctx, &q)
-	if err == nil && a.part {
+	q := request{id: newID(), units: n, least: n}
+	a, err := l.takeNow(ctx, &q)
+	return a, q.attempts, err
+}
+
+// takeNow is take for calls that do not wait. If their answer was incomplete, it asks by which rate it was made. A bundle
+// does not answer how many units were taken, so only a request for all or none may join one.
+func (l *Limiter) takeNow(ctx context.Context, q *request) (answer, error) {
+	if q.script = takeScript; q.units == q.least {
+		q.script = allowScript
+	}
+	a, err := l.take(ctx, q)
+	if err != nil {
+		return a, err
+	}
+	if q.units == q.least && a.status == conn.Done {
+		a.units = q.units
+	}
+	if a.part {
 		a.rate, err = l.inForce(ctx, a.rate.rev)
 	}
-	return a, q.attempts, err
+	if err != nil && a.status == conn.Done {
+		l.settle(q.id, a.units, 0)
+	}
+	return a, err
 }
 
 // request is one call of take.lua.
@@ -234,9 +254,14 @@ func (l *Limiter) run(ctx context.Context, call *conn.Call, q *request) error {
 		l.settle(q.id, q.units, notAfter)
 	}
 	if err == nil && call.Status() == tooMany {
-		err = fmt.Errorf("%d units, more than the burst: %w", q.units, errs.BadArgument)
+		err = beyond(q.least)
 	}
 	return err
+}
+
+// beyond returns the error of a call for more than the burst.
+func beyond(n int64) error {
+	return fmt.Errorf("%d units, more than the burst: %w", n, errs.BadArgument)
 }
 
 // settleLimit is how long units are given back in the background, if Redis does not answer.

@@ -46,8 +46,8 @@ func Concurrent(n int) Option {
 	return func(s *settings) { s.concurrent, s.concurrentSet = n, true }
 }
 
-// Share makes Allow take up to k units from Redis at once, as long as so many are there, and serve the calls of
-// this process from them: a command for each k units. k is 1 to the burst. What is left a second after it was
+// Share makes Allow take more units from Redis than are wanted just then, as long as so many are there, and serve the next
+// calls of this process from them: at most a command for each k units. k is 1 to the burst. What is left a second after it was
 // taken is given back. So a process may hold k units that others could have used, and in any time k more units
 // for each process may be let through than without Share. The default is 1.
 func Share(k int) Option {

@@ -40,6 +40,13 @@ func answerIn(call *conn.Call, known rate) answer {
 	return a
 }
 
+// without returns the answer with that status as it was before the last units were taken that it counts.
+func (a answer) without(status, units int64) answer {
+	a.status = status
+	a.debt -= a.rate.of(units)
+	return a
+}
+
 // wait returns how long after the answer its units come.
 func (a *answer) wait() time.Duration { return max(a.debt-a.rate.whole(), 0) }
 

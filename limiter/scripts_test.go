@@ -106,7 +106,7 @@ func left(t testing.TB, rdb *redis.Client, now time.Time) string {
 const (
 	rest  = "7 10 1000000 5 0"    // taken, and the rate of take
 	rests = "7 10 1000000 5 50"   // set at 50
-	three = " c b:2 a"        // the last requests
+	three = " c b:2 a"            // the last requests
 	month = 30 * 24 * 3600 * 1000 // ms
 )
 

@@ -53,6 +53,25 @@ func TestShare_ManyAtOnce(t *testing.T) {
 	})
 }
 
+// Those that wait for a request are served by what it has brought, then by one of their own. Less than a share is kept.
+func TestShare_ACrowd(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+		a := hundred(p, limiter.Share(16))
+		p.Each(func(world.Sending) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
+		var all sync.WaitGroup
+		for i := range 21 {
+			time.Sleep(time.Millisecond)
+			all.Go(func() { allow(t, a, 1, true, 99-i) })
+		}
+		all.Wait()
+		p.Each(nil)
+		allow(t, hundred(q), 1, true, 100-16-20-1)
+		if n := p.Runs(""); n != 2 {
+			t.Errorf("%d requests for 21 calls, want 2", n)
+		}
+	})
+}
+
 func TestShare_WhatIsLeftIsGivenBack(t *testing.T) {
 	for what, fault := range faults {
 		t.Run(what, func(t *testing.T) {

@@ -45,6 +45,8 @@ var limiterBugs = []bug{
 		at: "limiter Limiter.ask", old: "case left > 0:", new: "case false:"},
 	{name: "a call waits for two requests that nobody answers", by: "limiter TestAllow_RedisOutOfReach",
 		at: "limiter share.await", old: "time.NewTimer(engine.TryBound)", new: "time.NewTimer(2 * engine.TryBound)"},
+	{name: "a crowd takes a share for each", by: "limiter TestShare_ACrowd",
+		at: "limiter share.begin", old: "max(s.size-r.least, 0)", new: "s.size*int64(len(r.callers))"},
 	{name: "what is left of a share is kept", by: "limiter TestShare_WhatIsLeftIsGivenBack TestShare_ShutdownGivesBackAtOnce",
 		at: "limiter Limiter.giveUp", old: "if left == 0 {", new: "if true {"},
 	{name: "each refusal of a share asks", by: "limiter TestShare_RefusedTogether",

@@ -194,6 +194,24 @@ func TestEnterScript(t *testing.T) {
 	})
 }
 
+// Those that come in one microsecond with one priority have places with numbers of their own, none of which ends in 0.
+func TestNoTwoThatComeWithAPriorityHaveOneNumber(t *testing.T) {
+	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+		held(others, 1, 10_000).set(t.Context(), rdb)
+		r := newResource(new(engine.Engine), "n", "n", new(hold.Settings))
+		r.ahead = ahead(1)
+		seen := make(map[any]bool)
+		for i := range int64(12) {
+			call := r.Enter(hold.Entry{Owner: hold.NewOwner(clientA, i+1), Length: time.Second})
+			number := eval(t, rdb, call.Script.Source(), five, append([]any{"now+1"}, call.Args...)...).([]any)[3]
+			if seen[number] || number.(int64)%10 == 0 {
+				t.Errorf("number %v after %v", number, seen)
+			}
+			seen[number] = true
+		}
+	})
+}
+
 func TestLookScript(t *testing.T) {
 	args := []any{"now+1", mine, 5_000}
 	runTable(t, lookSource, looked, []row{

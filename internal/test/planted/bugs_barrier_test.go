@@ -7,7 +7,7 @@ var barrierBugs = []bug{
 		at: "barrier/lua/enter.lua", old: "if had then", new: "if had and current.open then"},
 	{name: "a party that has died does not break its generation", quick: true, by: "barrier TestScripts TestAwait_Ends",
 		at: "barrier/lua/generation.lua", old: "died = current.open and ofDead(over)", new: "died = false"},
-	{name: "a place of an earlier generation that is over breaks the present one", by: "barrier TestScripts TestModel",
+	{name: "a place of an earlier generation that is over breaks the present one", by: "barrier TestScripts",
 		at: "barrier/lua/generation.lua ofDead", old: "== current.id then", new: "then"},
 	{name: "a party that has died is missed behind a hundred that have left", by: "barrier TestADeadPartyBehindManyThatHaveLeft",
 		at: "barrier/lua/generation.lua", old: "first < all and not died", new: "false"},

@@ -148,7 +148,7 @@ var engineBugs = []bug{
 		at: "fairlock ahead", old: "step.Microseconds()", new: "1000 * step.Microseconds()"},
 	{name: "a waiter behind others of its process has no priority", by: "fairlock TestAPriorityPassesThoseWhoCameLittleBefore",
 		at: "fairlock resource.Enter", old: "r.ahead != 0", new: "r.ahead != 0 && !e.Ask.Follows"},
-	{name: "two that come at once with a priority have one number", by: "fairlock TestModelOfPriorities",
+	{name: "two that come at once with a priority have one number", by: "fairlock TestNoTwoThatComeWithAPriorityHaveOneNumber",
 		at: "fairlock/lua/priority.lua", old: "or redis.call('ZRANGE', KEYS[3], text, text, 'BYSCORE')[1]"},
 	{name: "a waiter without a priority pays for those of others", by: "fairlock TestWithoutAPriorityNothingElseIsSent",
 		at: "fairlock resource.Enter", old: "if r.ahead != 0 {", new: "{"},

@@ -97,4 +97,10 @@ var countedBugs = []bug{
 		at: "semaphore/lua/lease.lua", old: "redis.call('INCRBY', KEYS[1], -back)", new: "redis.call('DECRBY', KEYS[1], back)"},
 	{name: "a renewal of permits waits while their slot is on the move", step: servers, by: "internal/test/faults TestASlotStaysOpenUnderEachKind",
 		at: "semaphore resource.Renew", old: "Keys: []string{r.at.Taken}", new: "Keys: []string{r.at.Taken, r.at.Available}"},
+	{name: "a drain that is sent again drains again", by: "semaphore TestCountingModel",
+		at: "semaphore/lua/drain.lua", old: "if again then", new: "if false then"},
+	{name: "what is free counts as all, though nobody knows how many there are", by: "semaphore TestCountingModel",
+		at: "semaphore/lua/give.lua", old: "elseif all > 0 and", new: "elseif all >= 0 and"},
+	{name: "who is refused permits does not hear when the next lease is over", by: "semaphore TestLeasingModel",
+		at: "semaphore/lua/lease.lua", old: "math.max(tonumber(next) - ms, 0)", new: "0"},
 }

@@ -1,5 +1,5 @@
 // This file is about what a lock looks like in Redis, how it is entered again and released, and what becomes of it
-// without memory, and with too few replicas.
+// with too few replicas.
 
 package rlock_test
 
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -168,37 +167,6 @@ func TestTokensGrowAfterAClockThatWasAhead(t *testing.T) {
 				t.Errorf("it is kept for %v", ttl)
 			}
 		})
-	}
-}
-
-// A server without free memory grants nothing new. A lock that is held is still renewed, nested,
-// detached, attached and released.
-func TestInput_OutOfMemory(t *testing.T) {
-	server := redistest.Server(t)
-	m := clienttest.OpenClient(t, server.Client(t)).Mutex(world.Name)
-	ctx := t.Context()
-	l := clienttest.Grab(t, m)
-	server.Admin().ConfigSet(ctx, "maxmemory", "1")
-	before := redistest.Snapshot(t, server.Admin())
-	stranger := clienttest.OpenClient(t, server.Client(t))
-	world.WantErr(t, second(stranger.Mutex("another").Lock(ctx)), holdfast.ErrOutOfMemory)
-	world.WantErr(t, second(stranger.Mutex(world.Name).TryLock(ctx)), holdfast.ErrBusy)
-	if after := redistest.Snapshot(t, server.Admin()); after != before {
-		t.Errorf("before\n%s\nafter\n%s", before, after)
-	}
-	inner, err := m.Lock(l.Context(ctx))
-	must(t, err)
-	clienttest.GiveBack(t, inner)
-	if n, err := m.HoldCount(ctx, l.Owner()); n != 1 || err != nil {
-		t.Errorf("count %d, %v", n, err)
-	}
-	must(t, l.Extend(ctx, time.Minute))
-	for range 3 { // whether or not the calls have to change the time to live
-		l = attach(t, m, detach(t, l))
-	}
-	clienttest.GiveBack(t, l)
-	if locked, err := m.Locked(ctx); locked || err != nil {
-		t.Errorf("locked %v, %v", locked, err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -249,36 +248,4 @@ func TestSlotStaysOpen(t *testing.T) {
 	clienttest.GiveBack(t, waiter)
 	vouched(t, leases, keptLease)
 	clienttest.GiveBackAll(t, leases)
-}
-
-// A master that stands still costs the leases on it, and no lease on another master.
-func TestOneOfThreeMastersFrozen(t *testing.T) {
-	t.Parallel()
-	set := redistest.Cluster(t, 3, 0, "--cluster-require-full-coverage", "no")
-	clienttest.LeaveNothing(t, set.Client(t))
-	c := clienttest.OpenClient(t, set.Client(t))
-	frozen := set.Nodes()[0] // the node with slot 0, which a careless client asks first
-	cut, well := make(map[string]*holdfast.Lease), make(map[string]*holdfast.Lease)
-	for i := range 60 {
-		name := fmt.Sprint("spread", i)
-		if set.MasterOf(name) == frozen {
-			cut[name] = clienttest.Grab(t, c.Mutex(name, holdfast.Renewed(3*time.Second)))
-		} else {
-			well[name] = clienttest.Grab(t, c.Mutex(name, holdfast.Renewed(keptLease)))
-		}
-	}
-	frozen.Freeze()
-	for _, l := range cut {
-		lostLease(t, l)
-	}
-	renewed(t, well)
-	clienttest.GiveBackAll(t, well)
-	frozen.Thaw()
-	redistest.Eventually(t, time.Minute, "the cluster is whole again", func() error {
-		info, err := frozen.Admin().ClusterInfo(t.Context()).Result()
-		if err == nil && !strings.Contains(info, "cluster_slots_ok:16384") {
-			err = errors.New(info)
-		}
-		return err
-	})
 }

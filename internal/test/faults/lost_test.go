@@ -183,12 +183,12 @@ func lives() map[string]func(*unlucky) {
 var staying = append([]string{"holdfast_lock_token:", "holdfast_latch:", "holdfast_limit:", "holdfast_barrier:", "holdfast_barrier_places:"},
 	lockertest.Staying...)
 
-// eachLife runs f for the life of each kind.
-func eachLife(t *testing.T, with func(t *testing.T, play func(u *unlucky)), f func(u *unlucky, life func(*unlucky))) {
+// eachLife runs f for the life of each kind, in virtual time.
+func eachLife(t *testing.T, f func(u *unlucky, life func(*unlucky))) {
 	for kind, life := range lives() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			with(t, func(u *unlucky) { f(u, life) })
+			inBubble(t, func(u *unlucky) { f(u, life) })
 		})
 	}
 }
@@ -214,7 +214,7 @@ func TestEachScriptMeetsEachMishap(t *testing.T) {
 	}
 	for _, m := range mishaps {
 		t.Run(m.name, func(t *testing.T) {
-			eachLife(t, inBubble, func(u *unlucky, life func(*unlucky)) {
+			eachLife(t, func(u *unlucky, life func(*unlucky)) {
 				for nth, met := 1, 1; met > 0 && nth <= most; nth++ {
 					met = u.live(fmt.Sprint("script", nth), life, func() (mishap, int) { return m, nth })
 				}
@@ -225,29 +225,14 @@ func TestEachScriptMeetsEachMishap(t *testing.T) {
 
 // The mishaps and the scripts that meet them are drawn.
 func TestMishapsThatAreDrawn(t *testing.T) {
-	drawn(t, inBubble, redistest.CountOfWork(t, 60), mishaps)
-}
-
-// Some of the mishaps come about in TCP too, with a real server.
-func TestMishapsOfARealServer(t *testing.T) {
-	s := redistest.Server(t)
-	clienttest.LeaveNothing(t, s.Admin(), staying...)
-	t.Run("kinds", func(t *testing.T) {
-		drawn(t, func(t *testing.T, play func(u *unlucky)) {
-			play(newUnlucky(t, redistest.Proxy(t, s.Addr()), s.Admin()))
-		}, redistest.Count(t, 100), mishaps[:len(mishaps)-3])
-	})
-}
-
-func drawn(t *testing.T, with func(t *testing.T, play func(u *unlucky)), rounds int, from []mishap) {
-	seed := uint64(time.Now().UnixNano())
+	rounds, seed := redistest.CountOfWork(t, 60), uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	eachLife(t, with, func(u *unlucky, life func(*unlucky)) {
+	eachLife(t, func(u *unlucky, life func(*unlucky)) {
 		u.live("without mishaps: "+u.t.Name(), life, func() (mishap, int) { return mishap{}, 0 })
 		dice, met := rand.New(rand.NewPCG(seed, 0)), 0
 		for round := range rounds {
 			met += u.live(fmt.Sprint("life", round, " of ", u.t.Name()), life, func() (mishap, int) {
-				return from[dice.IntN(len(from))], 1 + dice.IntN(3)
+				return mishaps[dice.IntN(len(mishaps))], 1 + dice.IntN(3)
 			})
 		}
 		clienttest.Figure(u.t, "%d mishaps in %d lives: all counts, verdicts and tokens right", met, rounds)

@@ -142,24 +142,6 @@ func renewed(t *testing.T, leases map[string]*holdfast.Lease) {
 	})
 }
 
-// While Redis is silent nobody can say whether the hold is still there. So the holder counts it as lost.
-func TestServerFrozenForLongerThanTheLease(t *testing.T) {
-	t.Parallel()
-	s := redistest.Server(t)
-	clienttest.LeaveNothing(t, s.Admin())
-	leases := clienttest.GrabMany(t, clienttest.OpenClient(t, s.Client(t)), "frozen", 50, holdfast.Renewed(3*time.Second))
-	s.Freeze()
-	for _, l := range leases {
-		lostLease(t, l)
-	}
-	s.Thaw()
-	for name, l := range leases {
-		if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("Release of a lost lease of %s = %v, want ErrLost", name, err)
-		}
-	}
-}
-
 // lostLease waits for the end of a lease, and fails the test unless it was lost.
 func lostLease(t *testing.T, l *holdfast.Lease) {
 	t.Helper()

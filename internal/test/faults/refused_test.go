@@ -195,8 +195,8 @@ func TestALeaseOutlastsWhatIsRefusedForAWhile(t *testing.T) {
 	}
 }
 
-// What is held goes on without memory, even after the server has forgotten the scripts, so that the Client
-// sends them whole.
+// What is held goes on without memory, and is nested, detached and attached, even after the server has forgotten the
+// scripts, so that the Client sends them whole.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t)
@@ -217,6 +217,16 @@ func TestOutOfMemory(t *testing.T) {
 		if err := leases["full0"].Extend(ctx, keptLease+time.Duration(i)*time.Second); err != nil {
 			t.Fatalf("Extend: %v", err)
 		}
+	}
+	m := c.Mutex("full0")
+	inner, err := m.Lock(leases["full0"].Context(ctx))
+	redistest.Must(t, err)
+	clienttest.GiveBack(t, inner)
+	for range 3 { // whether or not the calls have to change the time to live
+		owner, err := leases["full0"].Detach(ctx)
+		redistest.Must(t, err)
+		leases["full0"], err = m.Attach(ctx, owner)
+		redistest.Must(t, err)
 	}
 	clienttest.GiveBack(t, leases["full0"])
 	delete(leases, "full0")

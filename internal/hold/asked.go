@@ -157,7 +157,7 @@ func (h *hold) giveWay() {
 	}
 }
 
-// cut has Redis keep a hold that has given way until then, and no longer. It does so each second, until the hold
+// cut makes Redis keep a hold that has given way until then, and no longer. It does so each second, until the hold
 // is released, or no request that was on its way can prolong it any more. Shutdown does not wait for that. If the
 // requests fail, the hold lasts for its lease.
 func (h *hold) cut(until time.Time) {

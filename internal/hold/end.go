@@ -219,8 +219,8 @@ func (h *hold) forgo(l *Lease) bool {
 }
 
 // announce notifies the holders of leases that ended without a release, and reports the hold if it
-// has ended with them. If it has not, Redis still counts these leases, so announce has the count
-// corrected.
+// has ended with them. If it has not, Redis still counts these leases, so announce corrects the
+// count.
 func (h *hold) announce(over []*Lease, gone bool) {
 	for _, l := range over {
 		l.tell()

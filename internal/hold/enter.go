@@ -77,9 +77,9 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 	return l, nil
 }
 
-// notEntered undoes what a failed entry may have done: it has the count set right. If the last
-// lease has ended in the meantime, the hold ends with the entry: if that lease has been released, it is given
-// up, and the Release waits for this (see goOn); else as it would have ended without the entry.
+// notEntered undoes what a failed entry may have done: it sets the count right. If the last lease has ended in the
+// meantime, the hold ends with the entry: if that lease has been released, the hold is given up, and the Release
+// waits for this (see goOn); else it ends as it would have ended without the entry.
 func (h *hold) notEntered(call *conn.Call) {
 	notAfter, unheard := call.Outstanding()
 	h.mu.Lock()

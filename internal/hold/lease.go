@@ -205,7 +205,7 @@ func (l *Lease) why() error {
 	return l.because()
 }
 
-// error returns the error that tells how the lease ended, or nil if ended is nil.
+// error returns the error that says how the lease ended, or nil if ended is nil.
 func (l *Lease) error(ended error) error { return l.hold.error("lease on", ended) }
 
 // error adds to err the operation, the resource and the owner. It returns nil if err is nil.

@@ -151,7 +151,7 @@ func (l *Lease) prolonging(call *conn.Call) *conn.Call {
 	return call
 }
 
-// lastFor has Redis keep the hold for d from now. If that is done while the lease lasts, it calls took with
+// lastFor makes Redis keep the hold for d from now. If that is done while the lease lasts, it calls took with
 // the mutex held. If the lease has ended, it returns why.
 func (l *Lease) lastFor(ctx context.Context, d time.Duration, took func(*conn.Call)) error {
 	h := l.hold
@@ -185,9 +185,8 @@ func (l *Lease) lastFor(ctx context.Context, d time.Duration, took func(*conn.Ca
 
 // prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the
 // meantime. If the hold was lost, it is given up, or it would stay in Redis for another whole
-// lease. A hold that was released, and that AtLeast keeps for less than that, gets its own end
-// again. If its leases ended as agreed, the hold is not given up: work may still be going on, and a
-// Release frees it.
+// lease. A released hold that AtLeast keeps until an earlier time ends at that time again. A hold
+// whose leases ended as agreed is not given up: work may still be going on, and a Release frees it.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost, stays := h.lost(), h.stillStays() > 0

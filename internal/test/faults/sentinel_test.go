@@ -60,10 +60,7 @@ func TestEachClientOfSentinelsIsServed(t *testing.T) {
 			if err == nil {
 				clienttest.GiveBack(t, next)
 			}
-			if !errors.Is(err, holdfast.ErrBusy) {
-				return fmt.Errorf("%v, want that it is busy", err)
-			}
-			return nil
+			return wants(err, holdfast.ErrBusy)
 		})
 	}
 }

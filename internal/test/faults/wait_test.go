@@ -1,4 +1,5 @@
-// Waiters go on though the program uses up its own connections, and what ends the wait of all ends it for all at once.
+// A lock that is waited for becomes free, and the waiter has it, whether or not it hears of that. What ends the wait of all
+// ends it for all at once.
 
 package faults
 
@@ -12,11 +13,103 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/figures"
+	"github.com/holdfast-go/holdfast/internal/test/lockertest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
+
+const (
+	// heard is how soon a waiter has the lock that hears of the release.
+	heard = 10 * time.Millisecond
+	// polled is how soon it has the lock if it hears nothing.
+	polled = 1250*time.Millisecond + heard
+)
+
+func TestWaitersGetTheLock(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		bound  time.Duration
+		deaf   func(w *world.World, waiter *world.Process) // before it waits
+		before func(w *world.World, waiter *world.Process) // just before the release
+		free   func(w *world.World, l *holdfast.Lease, holder *world.Process) error
+	}{
+		{name: "by the message", bound: heard},
+		{name: "though messages are dropped", bound: polled,
+			before: func(w *world.World, _ *world.Process) { w.Mini.DropMessages(true) }},
+		{name: "though it loses its connections", bound: polled,
+			before: func(_ *world.World, waiter *world.Process) { waiter.HangUp() }},
+		{name: "though its subscription falls silent", bound: polled,
+			before: func(_ *world.World, waiter *world.Process) { waiter.Mute() }},
+		{name: "though its subscription is never confirmed", bound: polled,
+			deaf: func(_ *world.World, waiter *world.Process) {
+				waiter.Net.OnCommand(func(c redistest.Command) redistest.Fault {
+					if c.Name == "SUBSCRIBE" {
+						return redistest.Silence
+					}
+					return waiter.Observe(c)
+				})
+			}},
+		{name: "after the data was lost", bound: polled,
+			free: func(w *world.World, l *holdfast.Lease, _ *world.Process) error {
+				w.RDB.FlushDB(w.T.Context())
+				<-l.Done()
+				return wants(l.Release(w.T.Context()), holdfast.ErrLost)
+			}},
+		{name: "after the end of a holder that is cut off", bound: 30*time.Second + polled,
+			free: func(w *world.World, l *holdfast.Lease, holder *world.Process) error {
+				holder.Unplug(true)
+				<-l.Done()
+				return wants(l.Err(), holdfast.ErrLost)
+			}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			eachKind(t, func(w *world.World, kind lockertest.Kind) {
+				if tc.name == "after the data was lost" && kind.Prepare != nil {
+					return // nobody is granted permits that are not set
+				}
+				for _, after := range []time.Duration{20 * time.Millisecond, 800 * time.Millisecond, 2 * time.Second} {
+					waiter, holder := w.Process(), w.Process()
+					if tc.deaf != nil {
+						tc.deaf(w, waiter)
+					}
+					mine, theirs := lockOf(w, kind, "myLock", waiter, holder)
+					l := w.Lock(w.T.Context(), theirs)
+					a := w.GoLock(w.T.Context(), mine)
+					time.Sleep(after)
+					if tc.before != nil {
+						tc.before(w, waiter)
+					}
+					began := w.Now()
+					var err error
+					if tc.free != nil {
+						err = tc.free(w, l, holder)
+					} else {
+						err = l.Release(w.T.Context())
+					}
+					got, lockErr := a.Result()
+					redistest.Must(w.T, errors.Join(err, lockErr))
+					world.Within(w.T, "the grant", a.At-began, 0, tc.bound)
+					w.Mini.DropMessages(false)
+					waiter.Unmute()
+					w.Release(got)
+					waiter.Close()
+					holder.Close()
+				}
+			})
+		})
+	}
+}
+
+// wants returns an error unless err matches target.
+func wants(err, target error) error {
+	if errors.Is(err, target) {
+		return nil
+	}
+	return errors.New("want " + target.Error())
+}
 
 // The locks work even if the program uses up the pool of the client that it gave to the Client.
 func TestUsersPoolExhausted(t *testing.T) {

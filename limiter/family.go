@@ -109,7 +109,8 @@ func (l *Limiter) look(ctx context.Context, fresh time.Duration) (answer, error)
 // them. It stays set until the next Set; in Redis for 30 days after the last call of any process. Units that
 // were taken stay taken.
 //
-// The next call on the limit itself counts by it. Other processes learn of it within 1.25 s for their keys, and
+// The next call on the limit itself counts by it; with Share, one of another process that was refused just before may be
+// refused for 1.25 s more. Other processes learn of it within 1.25 s for their keys, and
 // for those that wait: these go on in their order, sooner or later than they would have. Set on a limit of For
 // is for that key alone, until the next Set on the Limiter.
 //
@@ -158,6 +159,7 @@ func (l *Limiter) write(ctx context.Context, r rate) error {
 		r.rev = call.Result()
 		l.family.learn(r)
 	}
+	l.family.unbar(l)
 	return nil
 }
 

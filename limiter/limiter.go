@@ -166,8 +166,10 @@ func (l *Limiter) decision(a answer, n int64, err error) (Decision, error) {
 	return d, nil
 }
 
+// allow takes n units with others of this process if they may be among those that it keeps; otherwise alone, since
+// a round takes as much of what its callers want as there is, and some of it would be for nobody.
 func (l *Limiter) allow(ctx context.Context, n int64) (answer, int, error) {
-	if l.family.share > 1 || n == 1 {
+	if n <= max(int64(l.family.share), 1) {
 		return l.pooled(ctx, n)
 	}
 	ctx, cancel := engine.Bounded(ctx)

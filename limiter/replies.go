@@ -43,7 +43,7 @@ func answerIn(call *conn.Call, known rate) answer {
 // without returns the answer with that status as it was before the last units were taken that it counts.
 func (a answer) without(status, units int64) answer {
 	a.status = status
-	a.debt -= a.rate.of(units)
+	a.debt = max(a.debt-a.rate.of(units), 0) // time may have paid for them
 	return a
 }
 

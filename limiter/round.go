@@ -28,7 +28,7 @@ type round struct {
 	// What follows is set when the round begins.
 	has   int64 // units that were here
 	units int64 // what the request asks for; 0: there is enough here
-	least int64 // what the most modest caller wants
+	least int64 // what the most modest caller wants, beside what was here
 }
 
 // caller is one call in a round. What it was answered belongs to the caller when the round is done, the rest to
@@ -43,11 +43,17 @@ type caller struct {
 
 // pooled takes n units from what this process has already, or else from Redis, together with others of this process.
 func (l *Limiter) pooled(ctx context.Context, n int64) (answer, int, error) {
+	s := l.family.shareOf(l.at.Key)
+	a, ok := s.here(n)
+	if ok {
+		return a, 0, nil
+	}
+	if err := l.engine.Begin(); err != nil { // otherwise those that come again and again keep Close from its end
+		l.family.drop(l.at.Key, s)
+		return a, 0, err
+	}
+	defer l.engine.Done()
 	for {
-		s := l.family.shareOf(l.at.Key)
-		if a, ok := s.here(n); ok {
-			return a, 0, nil
-		}
 		c := &caller{n: n}
 		switch r, how := s.join(c); how {
 		case leads:
@@ -59,6 +65,10 @@ func (l *Limiter) pooled(ctx context.Context, n int64) (answer, int, error) {
 		case waits:
 			return s.await(ctx, r, c)
 		case retries:
+		}
+		s = l.family.shareOf(l.at.Key)
+		if a, ok = s.here(n); ok {
+			return a, 0, nil
 		}
 	}
 }
@@ -99,10 +109,10 @@ func (l *Limiter) ask(ctx context.Context, s *share, r *round) {
 	q := request{id: newID(), units: r.units, least: r.least}
 	a, err := l.takeNow(ctx, &q)
 	left := s.answered(r, &q, a, err)
-	switch {
-	case s.size > 1:
+	if s.size > 1 {
 		l.keep(s)
-	case left > 0:
+	}
+	if left > 0 {
 		l.settle(q.id, left, 0)
 	}
 }
@@ -177,6 +187,7 @@ func (s *share) begin(r *round) {
 	if r.units -= r.has; r.units > 0 {
 		r.units = min(r.units+max(s.size-r.least, 0), most)
 	}
+	r.least = max(r.least-r.has, 1)
 }
 
 // following returns the next round, which has begun; nil if nobody waits.
@@ -243,11 +254,15 @@ func (s *share) answered(r *round, q *request, a answer, err error) (left int64)
 		return 0
 	}
 	s.learn(q, a)
-	return s.deal(r, q.attempts, a, r.has+a.units)
+	if left = s.deal(r, q.attempts, a, r.has+a.units); left < a.units {
+		s.id = q.id
+	}
+	return left
 }
 
-// deal gives the units of an answer to the callers of a round, in turn. It returns how many are left and not kept. The
-// caller holds the mutex.
+// deal gives the units of an answer to the callers of a round, in turn. It returns how many are left and not kept: all
+// that were taken and are left, if what is left would be a share or more, since its callers are gone. Parts of what a call
+// has taken can be given back once. The caller holds the mutex.
 func (s *share) deal(r *round, attempts int, a answer, units int64) (left int64) {
 	for _, c := range r.callers {
 		switch c.attempts = attempts; {
@@ -262,11 +277,12 @@ func (s *share) deal(r *round, attempts int, a answer, units int64) (left int64)
 		}
 	}
 	s.crowded = len(r.callers) > 1 || s.next != nil
-	if s.size > 1 {
-		s.left, units = s.left+units, 0
+	if left = min(units, a.units); units < s.size {
+		left = 0
 	}
+	s.left += units - left
 	r.end()
-	return units
+	return left
 }
 
 // fail gives all callers of a round the same error.

@@ -24,7 +24,7 @@ type share struct {
 	id     string    // of the last request that has taken some
 	last   answer    // that of the last request, from which the others are answered
 	barred time.Time // until then calls for as many as the last refused one are refused too
-	least  int64     // how many that were
+	least  int64     // how many that were, beside those that are here
 
 	asking int    // how many rounds are under way
 	next   *round // those that wait until one of them is answered; nil: nobody does
@@ -43,7 +43,7 @@ func (s *share) here(n int64) (a answer, ok bool) {
 	case s.left >= n:
 		s.left -= n
 		return s.from(conn.Done, s.left), true
-	case !s.barred.IsZero() && n >= s.least && time.Now().Before(s.barred):
+	case !s.barred.IsZero() && n-s.left >= s.least && time.Now().Before(s.barred):
 		return s.from(conn.Refused, s.left), true
 	}
 	return a, false
@@ -51,20 +51,16 @@ func (s *share) here(n int64) (a answer, ok bool) {
 
 // from returns the last answer as it would be now, if so many units that it counts were not taken. The caller holds the mutex.
 func (s *share) from(status, units int64) answer {
-	a := s.last.without(status, units)
+	a := s.last
 	a.at = time.Now()
-	a.debt -= a.at.Sub(s.last.at)
-	return a
+	a.debt = max(a.debt-a.at.Sub(s.last.at), 0)
+	return a.without(status, units)
 }
 
 // learn notes what a request was answered. The caller holds the mutex.
 func (s *share) learn(q *request, a answer) {
 	s.last, s.barred = a, time.Time{}
-	switch {
-	case s.size <= 1:
-	case a.status == conn.Done:
-		s.id = q.id
-	default:
+	if s.size > 1 && a.status != conn.Done {
 		s.least = q.least
 		s.barred = a.at.Add(min(a.until(q.least), heed))
 	}
@@ -122,6 +118,19 @@ func (f *family) shareOf(key string) *share {
 		f.shares[key] = s
 	}
 	return s
+}
+
+// unbar lets the calls of l ask again that were refused by another rate; those of all its keys if it has no key.
+func (f *family) unbar(l *Limiter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, s := range f.shares {
+		if l.alone || key == l.at.Key {
+			s.mu.Lock()
+			s.barred = time.Time{}
+			s.mu.Unlock()
+		}
+	}
 }
 
 // drop forgets a share that nobody uses.

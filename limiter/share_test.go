@@ -72,6 +72,85 @@ func TestShare_ACrowd(t *testing.T) {
 	})
 }
 
+// What a request brings for callers that have left meanwhile is given back at once. It is not kept as a share.
+func TestShare_ACrowdThatLeaves(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+		a := hundred(p, limiter.Share(2))
+		p.Each(func(world.Sending) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
+		var all sync.WaitGroup
+		all.Go(func() { allow(t, a, 2, true, 98) })
+		time.Sleep(time.Millisecond)
+		for range 60 {
+			all.Go(func() {
+				_, err := a.Allow(redistest.Within(t, 150*time.Millisecond), 1)
+				world.WantErr(t, err, holdfast.ErrUnavailable)
+			})
+		}
+		all.Wait()
+		p.Each(nil)
+		time.Sleep(200 * time.Millisecond)
+		allow(t, hundred(q), 1, true, 97)
+	})
+}
+
+// A call for more than a share, or than the burst, asks alone: nothing is taken that it cannot have.
+func TestShare_BesideACallForMore(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+		a := hundred(p, limiter.Share(2))
+		p.Each(func(world.Sending) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
+		var all sync.WaitGroup
+		all.Go(func() { allow(t, a, 2, true, 98) })
+		time.Sleep(time.Millisecond)
+		all.Go(func() { allow(t, a, 1, true, 97) })
+		all.Go(func() { world.WantErr(t, redistest.Err(a.Allow(t.Context(), 1000)), holdfast.ErrBadArgument) })
+		all.Wait()
+		p.Each(nil)
+		allow(t, hundred(q), 1, true, 95)
+	})
+}
+
+// What is kept counts as free to its process, until the limit is full without it. A call that needs more comes when it was told.
+func TestShare_WhatADecisionSays(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, _ *world.Process) {
+		a := ten(p, limiter.Share(5))
+		allow(t, a, 1, true, 4)
+		d := allow(t, a, 5, false, 4)
+		world.Within(t, "retry after", d.RetryAfter, 99*time.Millisecond, 100*time.Millisecond)
+		time.Sleep(d.RetryAfter)
+		allow(t, a, 5, true, 0)
+		time.Sleep(time.Minute)
+		allow(t, a, 1, true, 4)
+		time.Sleep(900 * time.Millisecond)
+		allow(t, a, 1, true, 5)
+		time.Sleep(time.Minute)
+	})
+}
+
+// A call takes of Redis only what it needs beside what is kept.
+func TestShare_InPartFromWhatIsKept(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+		a := hundred(p, limiter.Share(16))
+		allow(t, a, 6, true, 94)
+		allow(t, hundred(q), 81, true, 3)
+		allow(t, a, 12, true, 1)
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestShare_Set(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, _ *world.Process) {
+		a := hundred(p, limiter.Share(5))
+		ada := a.For("ada")
+		for _, l := range []*limiter.Limiter{a, ada} {
+			allow(t, l, 100, true, 0)
+			allow(t, l, 1, false, 0)
+		}
+		set(t, a, 100, time.Hour, 200)
+		allow(t, a, 1, true, 99)
+		allow(t, ada, 1, true, 99)
+	})
+}
+
 func TestShare_WhatIsLeftIsGivenBack(t *testing.T) {
 	for what, fault := range faults {
 		t.Run(what, func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestRun_TheShardsOfADeadMemberGoOnElsewhere(t *testing.T) {
 		died := s.Now()
 		a.kill()
 		// Its works end before others begin: the stage fails otherwise.
-		for s.Now() < died+11*time.Second && len(b.has)+len(c.has) < 10 {
+		for s.Now() < died+11*time.Second && s.shares(a, b, c) != "[0 5 5]" {
 			s.At(s.Now() + 100*time.Millisecond)
 		}
 		world.WantEnd(t, ctx, holdfast.ErrLost)

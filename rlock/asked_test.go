@@ -5,6 +5,7 @@ package rlock_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -235,6 +236,21 @@ func TestSupersede_InBetween(t *testing.T) {
 		w.At(2 * time.Second)
 		return l
 	}
+	// late holds the lock, and asks for an Extend that gets through 50 s after the start, and then meets that fault.
+	late := func(ctx context.Context, w *world.World, p *world.Process, then func() redistest.Fault) {
+		l := hold(w, p, holdfast.Grace(70*time.Second), holdfast.Renewed(10*time.Minute))
+		p.Each(func(s world.Sending) redistest.Fault {
+			switch {
+			case s.Script != world.RenewRun:
+				return redistest.Pass
+			case w.Now() < 50*time.Second:
+				return redistest.DropBefore
+			}
+			return then()
+		})
+		go l.Extend(ctx, 20*time.Minute)
+		time.Sleep(10 * time.Millisecond)
+	}
 	for what, tc := range map[string]struct {
 		scene       func(t *testing.T, w *world.World, p *world.Process)
 		least, most time.Duration // until the next holder has it
@@ -329,6 +345,26 @@ func TestSupersede_InBetween(t *testing.T) {
 			}()
 			time.Sleep(10 * time.Millisecond)
 		}, time.Second, 13 * time.Second},
+		"an Extend gets through long after": {func(t *testing.T, w *world.World, p *world.Process) {
+			late(context.Background(), w, p, func() redistest.Fault { return redistest.Pass })
+		}, 69 * time.Second, 72 * time.Second},
+		"an Extend is given up long after, and comes late": {func(t *testing.T, w *world.World, p *world.Process) {
+			ctx, cancel := context.WithCancel(context.Background())
+			late(ctx, w, p, func() redistest.Fault {
+				time.AfterFunc(100*time.Millisecond, cancel)
+				return redistest.Delay(300 * time.Millisecond)
+			})
+		}, 69 * time.Second, 72 * time.Second},
+		"Shutdown has begun, and an Extend is under way": {func(t *testing.T, w *world.World, p *world.Process) {
+			other := w.Lock(t.Context(), p.Mutex("other"))
+			time.AfterFunc(10*time.Second, func() { _ = other.Release(context.Background()) })
+			l := hold(w, p, grace)
+			p.On(world.RenewRun, 1, redistest.Delay(300*time.Millisecond))
+			go func() { _ = p.Shutdown(t.Context()) }()
+			synctest.Wait()
+			go l.Extend(context.Background(), time.Minute)
+			time.Sleep(10 * time.Millisecond)
+		}, time.Second, 4 * time.Second},
 		"the inner lease alone has a grace": {func(t *testing.T, w *world.World, p *world.Process) {
 			l := hold(w, p)
 			w.Lock(l.Context(t.Context()), newest(p, grace))

@@ -300,6 +300,43 @@ func TestTheKeyStaysAfterMaxHold(t *testing.T) {
 	})
 }
 
+// A fixed lease ends before an Extend that Redis has done is answered. The key stays until all that ended with the lease
+// are released.
+func TestTheKeyIsFreedAfterAFixedLeaseWhoseExtendWasAnsweredLate(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		m := p.Mutex(world.Name, holdfast.Fixed(20*time.Second))
+		l := w.Lock(t.Context(), m)
+		inner := w.Lock(l.Context(t.Context()), m)
+		p.On(world.RenewRun, 1, redistest.DelayReply(900*time.Millisecond))
+		w.At(19300 * time.Millisecond)
+		world.WantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrExpired)
+		world.WantErr(t, inner.Release(t.Context()), holdfast.ErrExpired)
+		w.At(w.Now() + time.Second)
+		w.WantHolder(l.Owner(), 2)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrExpired)
+		synctest.Wait()
+		w.WantFree()
+	})
+}
+
+// Of two leases that are released at once, the one whose request finds a value of another type says no more of it than
+// that the lock is released: the other says the rest.
+func TestAReleaseThatAnotherHasOvertakenFindsAnotherType(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		inner := w.Lock(l.Context(t.Context()), p.MyLock)
+		p.On(world.RecountRun, 1, redistest.Delay(300*time.Millisecond))
+		w.RDB.Set(t.Context(), world.Name, "x", 0)
+		first := w.Try(func() (*lease.Lease, error) { return nil, inner.Release(t.Context()) })
+		synctest.Wait()
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		world.WantErr(t, second(first.Result()), holdfast.ErrReleased)
+		w.RDB.Del(t.Context(), world.Name)
+	})
+}
+
 // A late request takes the lock again for a lease whose time is over. The client gives that hold up.
 func TestALateRequestForALeaseThatHasEndedLeavesNothing(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {

@@ -149,30 +149,39 @@ func (h *hold) giveWay() {
 	h.mu.Lock()
 	now := time.Now()
 	left := max(h.needs().after, h.stillStays())
-	sooner := left > 0 && left < h.deadline.Sub(now)
+	if left > 0 && left < h.deadline.Sub(now) && !h.gone {
+		h.seldomToWrite().yields = now.Add(left)
+	}
 	h.mu.Unlock()
 	_ = h.endAll(overtaken)
-	if sooner {
-		h.cut(now.Add(left))
+	h.cutOn()
+}
+
+// cutOn cuts each second, until the hold is released, or no request that was on its way can prolong it any more.
+// Shutdown does not wait for that.
+func (h *hold) cutOn() {
+	for range 1 + conn.MaxWindow/time.Second {
+		if !h.cut() || engine.Sleep(h.engine.Draining(), time.Second) != nil {
+			return
+		}
 	}
 }
 
-// cut makes Redis keep a hold that has given way until then, and no longer. It does so each second, until the hold
-// is released, or no request that was on its way can prolong it any more. Shutdown does not wait for that. If the
-// requests fail, the hold lasts for its lease.
-func (h *hold) cut(until time.Time) {
-	for range 1 + conn.MaxWindow/time.Second {
-		h.mu.Lock()
-		over := h.lost() != bySuperseded || h.seldom.freed
+// cut makes Redis keep a hold that has given way for no longer than it yields. It reports false if it is not one to
+// cut, or is released. If the request fails, the hold lasts for its lease.
+func (h *hold) cut() bool {
+	h.mu.Lock()
+	if !h.yields() || h.seldom.freed {
 		h.mu.Unlock()
-		if over {
-			return
-		}
-		ctx, cancel := engine.Bounded(h.engine.Closing())
-		_ = h.engine.Conn.Run(ctx, h.keep(max(time.Until(until), time.Millisecond)))
-		cancel()
-		if engine.Sleep(h.engine.Draining(), time.Second) != nil {
-			return
-		}
+		return false
 	}
+	left := max(time.Until(h.seldom.yields), time.Millisecond)
+	h.mu.Unlock()
+	ctx, cancel := engine.Bounded(h.engine.Closing())
+	defer cancel()
+	_ = h.engine.Conn.Run(ctx, h.keep(left))
+	return true
 }
+
+// yields reports whether the hold has given way, and is to end sooner than its lease. The caller holds the mutex.
+func (h *hold) yields() bool { return h.lost() == bySuperseded && !h.seldom.yields.IsZero() }

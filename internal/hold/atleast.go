@@ -97,13 +97,19 @@ func (h *hold) leaveBehind(ctx context.Context, left time.Duration) error {
 }
 
 // noteUnheard notes until when a request that prolongs the hold may take effect, if its answer was not
-// heard: a hold that stays after its release would stay for longer.
+// heard: a hold that stays after its release, or that has given way, would stay for longer.
 func (h *hold) noteUnheard(call *conn.Call) {
-	if notAfter, unheard := call.Outstanding(); unheard {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		s := h.seldomToWrite()
-		s.prolongs = max(s.prolongs, notAfter)
+	notAfter, unheard := call.Outstanding()
+	if !unheard {
+		return
+	}
+	h.mu.Lock()
+	s := h.seldomToWrite()
+	s.prolongs = max(s.prolongs, notAfter)
+	yields := h.yields()
+	h.mu.Unlock()
+	if yields {
+		h.engine.Background(h.cutOn) // it may have been sent long after that
 	}
 }
 

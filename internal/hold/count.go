@@ -17,7 +17,7 @@ func (h *hold) recount(ctx context.Context) error {
 	}
 	call := h.resource.Recount(h.owner(), count, 0)
 	err := h.engine.Conn.Run(ctx, call)
-	if l, gone := goneBy(err, call.Status() == conn.Done); gone && h.countNow() > 0 {
+	if l, gone := goneBy(err, call.Status() == conn.Done); gone && (err != nil || h.countNow() > 0) {
 		return h.endAll(l)
 	}
 	if notAfter, unheard := call.Outstanding(); unheard || err != nil {

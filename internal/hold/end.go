@@ -104,11 +104,15 @@ func (h *hold) expire(now time.Time) (over []*Lease, gone bool) {
 			over = append(over, l)
 		}
 	}
-	if h.count == 0 && len(over) > 0 && !lost {
-		h.seldomToWrite().kept = over
+	if h.count > 0 {
+		return over, false
 	}
-	if lost || h.count == 0 && !h.entering {
-		h.lose(h.lossBy(over, now), now)
+	l := h.lossBy(over, now)
+	if l.how.byItself() {
+		h.seldomToWrite().kept = over // also if it is lost: what prolongs it may be answered yet
+	}
+	if lost || !h.entering {
+		h.lose(l, now)
 	}
 	return over, h.gone
 }

@@ -5,6 +5,8 @@ package hold
 import (
 	"time"
 	"unsafe"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
 // WallClockRanOn does to the lease's hold what happens to all holds when the wall clock has run
@@ -21,4 +23,16 @@ func (l *Lease) WallClockRanOn(d time.Duration) {
 	h.renewing, h.renewAt = false, 0 // so that the scheduler sends the renewal now
 	h.mu.Unlock()
 	h.engine.Renewals.Schedule(h, time.Now())
+}
+
+// WallClockRanOnDuringARenewal is WallClockRanOn while a renewal is under way. It returns a function that has that
+// renewal answered.
+func (l *Lease) WallClockRanOnDuringARenewal(d time.Duration) (answer func()) {
+	h, sent := l.hold, time.Now()
+	*(*uint64)(unsafe.Pointer(&sent)) -= uint64(d/time.Second) << 30
+	h.mu.Lock()
+	h.renewing = true
+	h.mu.Unlock()
+	h.Suspect(time.Now())
+	return func() { h.prolong(engine.Renewed{Sent: sent, TTL: l.length, Held: true}) }
 }

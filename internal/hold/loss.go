@@ -73,6 +73,8 @@ type seldom struct {
 
 	stays time.Duration // until when it stays in Redis after its last lease, by the Client's age; 0: it does not
 
+	yields time.Time // until when it may stay in Redis once it has given way; zero: as long as its lease
+
 	life context.Context // ends with the hold; nil: nothing listens for it
 	die  func()          // ends life
 

@@ -96,8 +96,8 @@ func (h *hold) prolong(r engine.Renewed) {
 	case r.Ends() && !overtaken:
 		h.deadline = earlier(h.deadline, end)
 	}
-	if again { // the answer may be that of a server which is the master no more
-		h.doubt(h.engine.Age())
+	if again { // the answer may be that of a server which is the master no more; the time to vouch for it goes on
+		h.suspect, h.renewAt = true, h.engine.Age()
 	}
 	h.reschedule()
 }
@@ -185,15 +185,19 @@ func (l *Lease) lastFor(ctx context.Context, d time.Duration, took func(*conn.Ca
 
 // prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the
 // meantime. If the hold was lost, it is given up, or it would stay in Redis for another whole
-// lease. A released hold that AtLeast keeps until an earlier time ends at that time again. A hold
-// whose leases ended as agreed is not given up: work may still be going on, and a Release frees it.
+// lease. A released hold that AtLeast keeps until an earlier time ends at that time again, and so
+// does one that gives way. A hold whose leases ended as agreed is not given up: work may still be
+// going on, and a Release frees it.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
-	lost, stays := h.lost(), h.stillStays() > 0
+	lost, stays, yields := h.lost(), h.stillStays() > 0, h.yields()
 	if lost.byItself() {
 		h.deadline = later(h.deadline, end)
 	}
 	h.mu.Unlock()
+	if yields {
+		h.engine.Background(func() { h.cut() })
+	}
 	if lost == byLoss || lost == notYet && stays {
 		h.settle(0)
 	}

@@ -104,6 +104,21 @@ func TestALeaseThatRanOutWhileTheMachineSleptIsLostWhenItWakes(t *testing.T) {
 	})
 }
 
+// The answer to a renewal that was under way when the machine went to sleep says nothing of the time since, and does not
+// give Redis another sixth.
+func TestAnAnswerFromBeforeTheSleepVouchesForNothing(t *testing.T) {
+	asleep(t, time.Millisecond, holdfast.Renewed(length), func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
+		proxy.Refuse(true)
+		proxy.Cut()
+		answer := (*hold.Lease)(l).WallClockRanOnDuringARenewal(nap)
+		time.Sleep(length / 8)
+		answer()
+		if took := lostWithin(t, l); took > length/8 {
+			t.Errorf("it was lost %v after that answer", took)
+		}
+	})
+}
+
 func TestAMachineThatWakesWithoutRedisLosesItsLeasesAfterASixth(t *testing.T) {
 	asEach(t, time.Millisecond, func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
 		proxy.Refuse(true)

@@ -109,7 +109,7 @@ func (h *hold) expire(now time.Time) (over []*Lease, gone bool) {
 	}
 	l := h.lossBy(over, now)
 	if l.how.byItself() {
-		h.seldomToWrite().kept = over // also if it is lost: what prolongs it may be answered yet
+		h.seldomToWrite().kept = over // even if it is lost: what prolongs it may be answered yet
 	}
 	if lost || !h.entering {
 		h.lose(l, now)

@@ -25,14 +25,22 @@ func (l *Lease) WallClockRanOn(d time.Duration) {
 	h.engine.Renewals.Schedule(h, time.Now())
 }
 
-// WallClockRanOnDuringARenewal is WallClockRanOn while a renewal is under way. It returns a function that has that
-// renewal answered.
-func (l *Lease) WallClockRanOnDuringARenewal(d time.Duration) (answer func()) {
+// WallClockRanOnDuringARenewal is WallClockRanOn while a renewal is under way. It returns a function that answers that
+// renewal, and reports whether Redis has to vouch for the hold by the same time as before.
+func (l *Lease) WallClockRanOnDuringARenewal(d time.Duration) (answer func() bool) {
 	h, sent := l.hold, time.Now()
 	*(*uint64)(unsafe.Pointer(&sent)) -= uint64(d/time.Second) << 30
 	h.mu.Lock()
 	h.renewing = true
 	h.mu.Unlock()
 	h.Suspect(time.Now())
-	return func() { h.prolong(engine.Renewed{Sent: sent, TTL: l.length, Held: true}) }
+	h.mu.Lock()
+	vouch := h.seldom.vouch
+	h.mu.Unlock()
+	return func() bool {
+		h.prolong(engine.Renewed{Sent: sent, TTL: l.length, Held: true})
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.suspect && h.seldom.vouch == vouch
+	}
 }

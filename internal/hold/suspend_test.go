@@ -111,10 +111,9 @@ func TestAnAnswerFromBeforeTheSleepVouchesForNothing(t *testing.T) {
 		proxy.Refuse(true)
 		proxy.Cut()
 		answer := (*hold.Lease)(l).WallClockRanOnDuringARenewal(nap)
-		time.Sleep(length / 8)
-		answer()
-		if took := lostWithin(t, l); took > length/8 {
-			t.Errorf("it was lost %v after that answer", took)
+		time.Sleep(time.Millisecond)
+		if !answer() {
+			t.Error("Redis has more time to vouch for it")
 		}
 	})
 }

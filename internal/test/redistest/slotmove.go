@@ -98,6 +98,7 @@ func (m *SlotMove) Finish() *Proc {
 		_, err := m.from.try("CLUSTER", "SETSLOT", m.Slot, "NODE", m.to.id)
 		return err
 	}
+	c.given.Store(m.Slot, m.to)
 	Eventually(c.t, patience, fmt.Sprintf("hand over slot %d", m.Slot), func() error {
 		for keys := m.Keys(); len(keys) > 0; keys = m.Keys() {
 			m.MoveKeys(keys...)

@@ -60,6 +60,13 @@ func (w *watch) so() []string {
 	return words
 }
 
+// lastLook returns the last look so far.
+func (w *watch) lastLook() holdfast.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
 // says fails the test unless these are the words so far.
 func (w *watch) says(t *testing.T, want ...string) {
 	t.Helper()
@@ -78,8 +85,9 @@ func TestWatch_GrantedPassedReleasedExpired(t *testing.T) {
 			must(t, err)
 			w := watched(t, c, pattern)
 			defer w.stop()
-			if w.says(t); len(w.last.Now) != 1 || w.last.Now[0].Holders[0].Who != "pod-1" {
-				t.Errorf("%v", w.last)
+			w.says(t)
+			if e := w.lastLook(); len(e.Now) != 1 || e.Now[0].Holders[0].Who != "pod-1" {
+				t.Errorf("%v", e)
 			}
 			var second *holdfast.Lease
 			stop := background(t, func(ctx context.Context) { second, _ = b.Mutex("x").Lock(ctx) })
@@ -213,11 +221,9 @@ func TestWatch_AnOutage(t *testing.T) {
 			proxy.Cut()
 			time.Sleep(10 * time.Second)
 			w.says(t)
-			w.mu.Lock()
-			if !errors.Is(w.last.Err, holdfast.ErrUnavailable) || len(w.last.Now) != 1 {
-				t.Errorf("%v, %v", w.last, w.last.Now)
+			if e := w.lastLook(); !errors.Is(e.Err, holdfast.ErrUnavailable) || len(e.Now) != 1 {
+				t.Errorf("%v, %v", e, e.Now)
 			}
-			w.mu.Unlock()
 			must(t, l.Release(t.Context()))
 			proxy.Refuse(false)
 			time.Sleep(10 * time.Second)

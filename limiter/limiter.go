@@ -108,7 +108,7 @@ type Decision struct {
 	// Remaining is how many units could be taken at once, just after this call.
 	Remaining int
 	// RetryAfter is after how long the same call would be allowed, if nobody else takes anything; 0 if it
-	// was allowed.
+	// was allowed, or would be by now: an answer that was lost had refused it.
 	RetryAfter time.Duration
 	// ResetAfter is after how long the limit is full again, if nobody takes anything.
 	ResetAfter time.Duration

@@ -227,6 +227,20 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"release a", "1", "0", ""},
 			{"acquire b of=4", "1 30s 0", "1 30s 0", "0=b"},
 		},
+		"another size, of leases that are over": {
+			{"acquire a", "1 30s 0", "1 30s 0", "0=a"},
+			{"acquire b", "1 30s 1", "1 30s 1", "0=a 1=b"},
+			{"lapse 0", "", "", ""},
+			{"acquire c of=4", "0 0s 3", "0 0s 3", "1=b"},
+			{"lapse 1", "", "", ""},
+			{"acquire c of=4", "1 30s 0", "1 30s 0", "0=c"},
+			{"release c", "1", "0", ""},
+		},
+		"another size, of a quarantine": {
+			{"acquire a quarantine=60000", "1 30s 0", "1 30s 0", "0=a"},
+			{"over 0 5000", "", "", ""},
+			{"acquire b of=4", "0 0s 3", "0 0s 3", "0=a!"},
+		},
 		"in turn": {
 			{"acquire a of=1", "1 30s 0", "1 30s 0", "0=a"},
 			{"acquire b of=1 waited=5000 marks=3000", "0 30s 0", "0 30s 0", "0=a ~b"},
@@ -363,6 +377,7 @@ func TestFailingMidway(t *testing.T) {
 		{[]string{"acquire a"}, "acquire a"},
 		{[]string{"acquire a"}, "acquire b prefer=2 quarantine=1000"},
 		{[]string{"acquire a", "lapse 0"}, "acquire b"},
+		{[]string{"acquire a", "lapse 0"}, "acquire b of=4"},
 		{[]string{"acquire a of=1"}, "acquire b of=1 waited=0 marks=3000"},
 		{[]string{"acquire a of=1", "acquire b of=1 waited=0 marks=3000", "release a"}, "acquire b of=1"},
 		{[]string{"acquire a"}, "renew a 60000"},

@@ -21,9 +21,27 @@
 --         {-1, time}                                    late: nothing was done
 
 local ms, owner, size = math.floor(now / 1000), ARGV[2], tonumber(ARGV[4])
-local stored = redis.call('ZSCORE', KEYS[1], 'size')
-if stored and tonumber(stored) ~= sizes + size then
-  return {0, now, 0, tonumber(stored) - sizes}
+
+-- takeBack takes some of the numbers that come back by now from their owners. With the last owner goes how
+-- many numbers there are.
+local function takeBack()
+  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '0', text(ms), 'LIMIT', 0, 100)) do
+    drop(tonumber(dead), ownerOf(tonumber(dead)))
+  end
+end
+
+-- another returns how many numbers the holders say that there are, if they say another number; else false.
+local function another()
+  local there = tonumber(redis.call('ZSCORE', KEYS[1], 'size') or sizes + size) - sizes
+  return there ~= size and there
+end
+local other = another()
+if other then
+  takeBack() -- leases that are over say nothing any more
+  other = another()
+end
+if other then
+  return {0, now, 0, other}
 end
 
 -- numberAt returns the number of the owner at that rank.
@@ -81,9 +99,7 @@ if has then
   back = math.max(back + quarantine, tonumber(redis.call('ZSCORE', KEYS[1], text(number)) or 0))
 else
   back = back + quarantine
-  for _, dead in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '0', text(ms), 'LIMIT', 0, 100)) do
-    drop(tonumber(dead), ownerOf(tonumber(dead)))
-  end
+  takeBack()
   purge(ms)
   local first, till, since = ahead(owner, tonumber(ARGV[8]), ms)
   local owners = taken()

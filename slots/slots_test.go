@@ -233,23 +233,28 @@ func TestQuarantine(t *testing.T) {
 	}
 	for what, tc := range map[string]struct {
 		lose  func(t *testing.T, p *world.Process, s slots.Slot)
+		grace time.Duration
 		least time.Duration // how long nobody else has it
 	}{
-		"its process dies": {func(t *testing.T, p *world.Process, s slots.Slot) { p.Unplug(true) }, d + length},
+		"its process dies": {func(t *testing.T, p *world.Process, s slots.Slot) { p.Unplug(true) }, 0, d + length},
 		"it is not renewed, and released when it is lost": {func(t *testing.T, p *world.Process, s slots.Slot) {
 			renewals(p, redistest.ReplyError("ERR not now"))
 			released(t, s)
-		}, d + length},
+		}, 0, d + length},
+		"it is not renewed, and released when its grace begins": {func(t *testing.T, p *world.Process, s slots.Slot) {
+			renewals(p, redistest.ReplyError("ERR not now"))
+			released(t, s)
+		}, length / 2, d + length/2},
 		"a server says that it is gone, and it is released": {func(t *testing.T, p *world.Process, s slots.Slot) {
 			renewals(p, redistest.Reply(fmt.Sprintf("*2\r\n:0\r\n:%d\r\n", time.Now().UnixMicro())))
 			released(t, s)
-		}, d + length/3},
+		}, 0, d + length/3},
 	} {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, w *world.World) {
 				p, q := w.Process(), w.Process()
 				s := q.Slots(name, 1)
-				held := get(t, p.Slots(name, 1, slots.Quarantine(d), slots.Lease(holdfast.Renewed(length))), 0)
+				held := get(t, p.Slots(name, 1, slots.Quarantine(d), slots.Lease(holdfast.Renewed(length), holdfast.Grace(tc.grace))), 0)
 				begin := w.Now()
 				tc.lose(t, p, held)
 				a := wait(t.Context(), w, s)

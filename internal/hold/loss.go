@@ -46,7 +46,7 @@ func (h *hold) givenUp() Resource {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.lost() == byLoss {
+	if how := h.lost(); how == byLoss || how == byGrace {
 		return r.AfterLoss()
 	}
 	return h.resource

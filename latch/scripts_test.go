@@ -268,6 +268,21 @@ func TestFailingMidway(t *testing.T) {
 	}
 }
 
+// If neither the expiry can be set nor the generation be taken back, the record of a latch that Redisson has set does
+// not stay.
+func TestTheRecordDoesNotStayWithoutAnExpiry(t *testing.T) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		scripttest.Texts("SET l 3").Put(t, rdb)
+		mini.Deny("PEXPIRE", "ZREM")
+		reply, err := scripttest.Send(t, rdb, time.Minute, sources["look"], keysOf("look"), 0)
+		mini.Deny()
+		if err == nil {
+			t.Errorf("answered %v", reply)
+		}
+		scripttest.Ends(t, rdb, "generations")
+	})
+}
+
 // outcome returns the count, the record of the call, and the answer that a waiter of generation 7
 // would get.
 func (a asker) outcome() string {

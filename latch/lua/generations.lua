@@ -67,7 +67,10 @@ local function begin(ends)
   end
   failure = keep(ends)
   if failure then
-    redis.call('ZREM', KEYS[record], g.member) -- the record must never be left without an expiry
+    -- The record must never be left without an expiry, whichever commands are refused.
+    if type(redis.pcall('ZREM', KEYS[record], g.member)) == 'table' and life < 0 then
+      redis.pcall('SET', KEYS[record], '', 'PX', 1)
+    end
     return g, failure
   end
   redis.pcall('ZREMRANGEBYRANK', KEYS[record], 0, -101)

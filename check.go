@@ -16,14 +16,14 @@ import (
 	"github.com/holdfast-go/holdfast/quorum"
 )
 
-// Finding is one property of a Redis that voids something that Holdfast promises.
+// Finding is one property of a Redis that voids or endangers a promise of Holdfast.
 type Finding struct {
 	Server  string // the server's address
 	Problem Problem
-	// Kind is the synchronizer that lacks rights, where Problem is Rights: "mutex",
+	// Kind is, if Problem is Rights, the synchronizer that lacks rights, by its name in spans (holdfast.kind): "mutex",
 	// "fairmutex", "rwlock", "semaphore", "permits", "slots", "latch", "barrier", "limiter", "once", "leader" or
-	// "quorum", as holdfast.kind names it in spans; or "identity", if the Client cannot say who it is. It is
-	// "" if Check itself lacks them, and for WAIT, which Replicas needs. A program that does not use a kind can ignore that kind's findings.
+	// "quorum"; or "identity", if WithIdentity lacks rights. It is "" if Check itself lacks rights, or if Replicas
+	// lacks WAIT. A program that does not use a kind can ignore its findings.
 	Kind   string
 	Detail string // a description for people
 }
@@ -36,44 +36,41 @@ type Problem string
 
 // The problems that Check looks for.
 const (
-	// Eviction: Redis may drop a key that is held when its memory is full. Then two may hold
-	// the same lock.
+	// Eviction: when its memory is full, Redis may drop a lock that is held. Then two may hold it.
 	Eviction Problem = "eviction"
-	// Persistence: Redis forgets the locks that are held when it restarts. Then two may hold
-	// the same lock.
+	// Persistence: when it restarts, Redis forgets the locks that are held. Then two may hold one
+	// lock.
 	Persistence Problem = "persistence"
 	// Replication: a grant is lost if the master fails before the grant has reached the replica
 	// that takes over. Then two may hold the same lock.
 	Replication Problem = "replication"
-	// Rights: the Redis user is not allowed to do something that Holdfast needs, or the server does not
-	// have a command, for example because it is renamed or disabled.
+	// Rights: the Redis user may not do something that Holdfast needs, or the server lacks a command,
+	// for example because it was renamed or disabled.
 	Rights Problem = "rights"
 	// Servers: this server belongs to a Quorum of one server, which outlives no failure, or of
 	// an even number of servers, which outlives no more failures than one server fewer would.
 	Servers Problem = "servers"
-	// Connections: 80 % or more of the connections that the server allows (maxclients) are in
-	// use. Beyond that limit it refuses new ones: then calls that need one wait until their
-	// context ends, or return ErrUnavailable.
+	// Connections: 80 % or more of the connections that the server allows (maxclients) are in use.
+	// At the limit it refuses new ones: then calls that need a new one wait until their context
+	// ends, or return ErrUnavailable.
 	Connections Problem = "connections"
 )
 
-// Check asks every master behind the Client for anything that voids the promises in docs/guarantees.md: an
-// eviction policy, missing persistence, asynchronous replication, missing rights, and a quorum of one server
-// or of an even number. It also finds a server near its limit of connections. Where the Client waits for
-// replicas, Check also reports too few connected replicas, and a user that may not use WAIT. If there is
-// nothing to report, Check returns no findings. If Check itself fails, it returns the error and what it had
-// found before: the findings may explain the error, such as a server at its limit of connections, or out of
-// memory.
+// Check asks every master behind the Client what could void the promises in docs/guarantees.md: an eviction
+// policy, missing persistence, asynchronous replication, missing rights, and a quorum of one server or of an
+// even number. It also finds a server near its limit of connections. If the Client waits for replicas, Check
+// also reports too few connected replicas, and a user that may not use WAIT. If there is nothing to report,
+// Check returns no findings. If Check itself fails, it returns the error and what it had found before. The
+// findings may explain the error: a server may be at its limit of connections.
 //
-// Rights depend on the names in use and on the kinds of synchronizer. For each of names, or for
-// "holdfast" if there are none, Check locks and releases a name of its own that begins with
-// that name. There it also tries out the commands, keys and channels of every other kind. What
-// this leaves behind is gone after two seconds. If a kind is not allowed something that it needs,
-// Check returns a finding of that Kind.
+// Rights depend on the names in use and on the kinds of synchronizer. For each of names, by default
+// for "holdfast", Check locks and releases a name of its own that begins with it. There it also
+// tries out the commands, keys and channels of every other kind. What this leaves behind is gone
+// after two seconds. If a kind lacks a right, Check returns a finding of that Kind.
 //
-// What Check finds about a quorum, it reads from the marker that the quorum's first Lock leaves on each
-// server. Before that Lock it finds nothing. After servers were added or taken away, the finding is about the
-// earlier set.
+// Check learns of a quorum from the marker that the quorum's first Lock leaves on each server. Before that
+// Lock it reports nothing about it. If servers were added or removed since, the finding is about the earlier
+// set.
 //
 // Check is meant for the start of a program, and for operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {

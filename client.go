@@ -69,8 +69,8 @@ func newEngine(rdb redis.UniversalClient, tel *telemetry.Telemetry, config *conf
 	return e
 }
 
-// ID returns the id of the Client in the form in which logs, errors and Inspect show it: the first eight
-// characters, with which each of its owners begins. It may be logged: nobody can release by it. It is ""
+// ID returns the first eight characters of the Client's id, by which logs, errors and Inspect show it.
+// Each of its owners begins with them. They may be logged: nobody can release with them. ID returns ""
 // for a Client whose every call fails.
 func (c *Client) ID() string {
 	if c.engine.Broken() != nil {
@@ -83,12 +83,12 @@ func (c *Client) ID() string {
 // renewed, and the Client's goroutines and connections end before Close returns. Close always
 // returns nil. It may be called twice, and concurrently.
 //
-// Close does not release anything. A lock that is still held stays in Redis until its lease
-// runs out, since work may be going on under it; release before closing.
+// Close does not release anything. A lock that is still held stays in Redis until its lease runs
+// out, because its work may still be going on: release before closing.
 //
 // Close waits for the clean-up after calls that were cancelled just before, for at most 1.5 s, or
-// longer beside a server that answers late. For a function of yours that blocks, such as a log
-// handler, it waits for 1.6 s, and then leaves it behind.
+// longer beside a server that answers late. It waits for at most 1.6 s for a function of yours that
+// blocks, such as a log handler.
 func (c *Client) Close() error {
 	if c.engine.Broken() == nil {
 		c.engine.Close()
@@ -96,20 +96,20 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Shutdown ends the Client once what it holds has been released, as http.Server's Shutdown lets requests
-// finish. From its call on no new lock is granted: Lock, Acquire of leased permits, Attach and Tick return
-// ErrClosed, and so do waits that are under way. Work that is under way goes on: its leases are renewed and
-// may be extended. With a context that carries a lease of this Client it may lock more, and take ticks; a
-// lease on a Quorum counts too, if it holds on this Client's server. When the last lease has ended, and its
-// release is answered, Shutdown closes the Client, and returns nil.
+// Shutdown waits until what the Client holds has been released, and then closes the Client; http.Server's
+// Shutdown lets requests finish likewise. While it waits no new lock is granted: Lock, Acquire of leased
+// permits, Attach and Tick return ErrClosed, and so do waits that are under way. Work that is under way
+// goes on: its leases are renewed and may be extended. With a context that carries a lease of this Client
+// it may lock more, and take ticks. A lease on a Quorum counts too, if it holds on this Client's server.
+// When the last lease has ended, and its release is answered, Shutdown closes the Client and returns nil.
 //
-// ctx bounds the wait. If it ends first, Shutdown closes the Client all the same, so that the leases
-// that are left end with ErrClosed, and their locks stay in Redis until their leases run out. The error
-// matches ctx's error, and says how many were left. Close at any time ends a Shutdown, which then
-// returns nil.
+// ctx bounds the wait. If it ends first, Shutdown closes the Client all the same: the leases that are
+// left end with ErrClosed, and their locks stay in Redis until they run out. The error matches ctx's
+// error, and says how many leases were left. A Close meanwhile ends the Shutdown, which then returns
+// nil.
 //
-// Shutdown does not wait for work whose lease was lost. Calls of Semaphore and Latch, and queries, go on
-// until the last lease has ended.
+// Shutdown does not wait for work whose lease was lost. Calls of Semaphore and Latch, and queries, still
+// work until the last lease has ended.
 func (c *Client) Shutdown(ctx context.Context) error {
 	if c.engine.Broken() != nil {
 		return nil

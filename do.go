@@ -25,18 +25,17 @@ type Handle interface {
 	Release(ctx context.Context) error
 }
 
-// Do runs work under the lock. It waits for the lock as long as ctx, and WaitAtMost, allow. It gives
-// work a context that is cancelled if the lock is lost, and releases the lock when work returns or
-// panics.
+// Do runs work under the lock. It waits for the lock as long as ctx and WaitAtMost allow. It gives work
+// a context that is cancelled if the lock is lost, and releases the lock when work returns or panics.
 //
-// If the lock is not granted, work does not run, and the error says why: ErrBusy if another
-// held it until the wait ended. Otherwise Do returns work's error. If the lock was lost while work
-// ran, or the release failed, Do joins that error to it, so that errors.Is finds either. Do
-// leaves that error out if work's error matches it already, as an error made of context.Cause
-// does. A fixed lease that ends before work does counts as lost, with ErrExpired.
+// If the lock is not granted, work does not run, and the error says why: ErrBusy if another held it
+// until the wait ended. Otherwise Do returns work's error. If the lock was lost while work ran, or
+// the release failed, Do joins the error that says so, and errors.Is finds both. Do leaves that
+// error out if work's error matches it already, as an error made of context.Cause does. A fixed
+// lease that ends before work does counts as lost, with ErrExpired.
 //
-// The error does not say whether work ran: ErrLost, ErrUnavailable and ErrClosed may come from Lock and
-// from the release. If that matters, have work note that it has begun.
+// The error does not say whether work ran: ErrLost, ErrUnavailable and ErrClosed may come from Lock or
+// from the release. If that matters, let work note that it has begun.
 func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context.Context) error, options ...DoOption) error {
 	_, err := DoValue(ctx, locker, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, work(ctx)
@@ -44,9 +43,9 @@ func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context
 	return err
 }
 
-// DoValue is Do for work that returns a value. It returns work's value whatever the error is:
-// the caller decides whether the value counts when the lock was lost. If the lock is not
-// granted, it returns the zero value.
+// DoValue is Do for work that returns a value. It returns work's value even with an error: the
+// caller decides whether the value counts if the lock was lost. If the lock is not granted, it
+// returns the zero value.
 func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func(ctx context.Context) (T, error), options ...DoOption) (value T, err error) {
 	var d doing
 	for _, o := range options {
@@ -167,38 +166,37 @@ type doing struct {
 // not bound the work. If d is 0, Do asks once, by TryLock. If d is negative, or is 0 and the Lockable
 // has no TryLock, the error matches ErrBadArgument.
 //
-// The errors are those of Lock with a context that ends after d, and those of TryLock. If another
-// held the lock all the time, the error matches ErrBusy. If Redis could not be asked, it matches
-// ErrUnavailable; with 0, Redis has 3 s to answer. If d ended the wait, the error also matches
-// context.DeadlineExceeded.
+// The errors are those of Lock with a context that ends after d, or of TryLock if d is 0. If
+// another held the lock all the time, the error matches ErrBusy. If Redis could not be asked, it
+// matches ErrUnavailable; with 0, Redis has 3 s to answer. If d ended the wait, the error also
+// matches context.DeadlineExceeded.
 func WaitAtMost(d time.Duration) DoOption {
 	return func(o *doing) { o.wait = &d }
 }
 
 // AtLeast makes the lock stay held until d after its grant, even if work returns sooner, fails or
-// panics. Do returns when work does, and the process need not live on: nobody is granted the lock
-// before d is over. It is for jobs that several processes start by clocks of their own: at least d
-// passes between two runs. It is ShedLock's lockAtLeastFor. See lease.Lease.AtLeast for what a crash
-// leaves.
+// panics. Do returns when work does. Nobody is granted the lock before d is over, even if the process
+// ends. It is for jobs that several processes start by their own clocks: at least d passes between two
+// runs. It is ShedLock's lockAtLeastFor. See lease.Lease.AtLeast for what a crash leaves.
 //
-// It works for a Mutex, a FairMutex, a stripe, and a Lockable of your own whose handle has the
-// method AtLeast of a Lease. For any other lock, or if d is negative, work does not run, and the
-// error matches ErrBadArgument. If d is longer than the lease, Do sends one request more, and if
-// that fails, work does not run.
+// It works for a Mutex, a FairMutex, a stripe, and a Lockable of your own whose handle has a
+// Lease's method AtLeast. For any other lock, or if d is negative, work does not run, and the error
+// matches ErrBadArgument. If d is longer than the lease, Do sends one more request; if that fails,
+// work does not run.
 func AtLeast(d time.Duration) DoOption {
 	return func(o *doing) { o.atLeast = d }
 }
 
-// OnAcquire makes Do call hook once it holds the lock, before work, with work's context and what
-// Lock returned: a *Lease, a *MultiLease or a *QuorumLease, or the Handle of a Lockable of your own.
-// Its Name is the name of the lock. If hook panics, work does not run and the lock is released.
+// OnAcquire makes Do call hook after the grant and before work, with work's context and what Lock
+// returned: a *Lease, a *MultiLease or a *QuorumLease, or the Handle of a Lockable of your own. Its
+// Name is the name of the lock. If hook panics, work does not run and the lock is released.
 func OnAcquire(hook func(ctx context.Context, held Handle)) DoOption {
 	return func(d *doing) { d.onAcquire = hook }
 }
 
-// OnExit makes Do call hook after it has released the lock, with what Lock returned, which has ended
-// by then, and the error that Do returns. Do calls hook also when work failed or panicked, but not
-// when the lock was not granted.
+// OnExit makes Do call hook after it has released the lock, with what Lock returned, which has ended by
+// then, and with the error that Do returns. Do also calls hook if work failed or panicked, but not if
+// the lock was not granted.
 func OnExit(hook func(ctx context.Context, held Handle, err error)) DoOption {
 	return func(d *doing) { d.onExit = hook }
 }

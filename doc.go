@@ -22,11 +22,11 @@
 //
 //   - [Client.Mutex]: one holder at a time. [Client.FairMutex]: in the order of arrival.
 //   - [Client.RWMutex]: readers together, or one writer.
-//   - [Client.PermitSemaphore]: n at a time, leased. [Client.Semaphore]: counted only.
+//   - [Client.PermitSemaphore]: n holders at a time, leased. [Client.Semaphore]: only counted.
 //   - [Client.Latch]: wait until n things are done. [Client.Barrier]: n parties go on together.
 //   - [Client.Shards]: work divided among processes, each part with one owner.
-//   - [Client.Limiter]: no more than n in a time.
-//   - [Client.Leader]: one leads among processes, and the next takes over.
+//   - [Client.Limiter]: at most n units in a time.
+//   - [Client.Leader]: one of the processes leads, and the next takes over.
 //   - [Client.Once]: the work of a key is done once, and everyone gets its result. [Client.Tick]: one winner
 //     for each time of a schedule.
 //   - [Client.Striped]: n locks for any number of keys.

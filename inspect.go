@@ -15,16 +15,16 @@ import (
 )
 
 // Inspect returns the state of a name: who holds it, since when and for how long, and how many
-// wait. It asks the master once, and once more for what those Clients say of themselves; it writes
-// nothing. Any name may be inspected; a name that no synchronizer has is KindUnknown.
+// wait. It asks the master once, and once more for the identities of those Clients; it writes
+// nothing. Any name may be inspected; what is no synchronizer is KindUnknown.
 //
 // If a lock has more than some hundred readers, Inspect asks for about 256 of them at a time. A
 // reader that holds the lock from the beginning to the end is among the Holders; a reader that
-// comes or goes meanwhile may or may not be. A failover meanwhile may cost some readers.
+// comes or goes meanwhile may or may not be. After a failover meanwhile some may be missing.
 //
 // Inspect retries transient errors until ctx ends; then the error matches ctx's. Otherwise the
-// error matches ErrDenied, ErrBadArgument or ErrClosed. Keys beside the name that the user may
-// not read count as not known.
+// error matches ErrDenied, ErrBadArgument or ErrClosed. What is in a key beside the name that the
+// user may not read counts as not known.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {
@@ -83,22 +83,22 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	return i, nil
 }
 
-// InspectAll inspects every name that matches the pattern. The pattern has the syntax of
-// Redis's SCAN, and is compared with names as they are in Redis; "" matches all. With WithKeyPrefix
-// only keys with that prefix are looked at, and names are without it. InspectAll asks every master.
+// InspectAll inspects every name that matches the pattern. The pattern has the syntax of Redis's
+// SCAN, and is compared with names as they are in Redis; "" matches all. With WithKeyPrefix only
+// keys with that prefix are inspected, and names come without it. InspectAll asks every master.
 //
-// It leaves out names that are free, names that no synchronizer has, keys of a Once whose work is done,
-// barriers at which nobody waits, and limits of which something can be taken. A paused name is never left
-// out. Any whole number counts as KindCount.
+// It leaves out free names, what is no synchronizer, keys of a Once whose work is done, barriers at which
+// nobody waits, and limits of which something can be taken. A paused name is never left out. Any whole
+// number counts as KindCount.
 //
 // The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is
-// returned once; a name that appears or goes meanwhile is returned once or not at all. An error with a Name
-// is about that name, and others follow. An error without a Name is the last: ctx has ended, or some of the
-// keys could not be read.
+// returned once; a name that appears or goes meanwhile is returned once or not at all. After an error with
+// a Name, which is about that name, the others follow. An error without a Name is the last: ctx has ended,
+// or some of the keys could not be read.
 //
-// InspectAll scans all keys of the servers, some hundred at a time, on a connection of its own,
-// and remembers the names that it has returned. It inspects each hash and each number, and
-// skips other strings. It takes no more than half of the server's time.
+// InspectAll scans all keys of the servers, some hundred at a time, on a connection of its own, and
+// remembers the names that it has returned. It inspects each hash and each number, and skips other
+// strings. It takes at most half of the server's time.
 func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspection, error] {
 	pattern = cmp.Or(pattern, "*")
 	return func(yield func(Inspection, error) bool) {

@@ -34,19 +34,18 @@ const (
 	KindSlots Kind = "slots"
 	// KindShards: shards, some members of which are alive.
 	KindShards Kind = "shards"
-	// KindLimiter: a limit of which something was taken, and that is not full yet. That of a key is at the name
-	// "<name>:<key>", with "%" and ":" in the key as in that of a Once.
+	// KindLimiter: a limit that is not full, because something was taken. The limit of a key is at the name
+	// "<name>:<key>", with "%" and ":" in the key written as for a Once.
 	KindLimiter Kind = "limiter"
 	// KindPermits: a semaphore with leased permits, some of which are taken.
 	KindPermits Kind = "permits"
-	// KindSemaphore: a semaphore whose permits Holdfast has set, and of which some were taken or
-	// added within a week.
+	// KindSemaphore: a semaphore whose permits Holdfast has set, and has taken or added within a
+	// week.
 	KindSemaphore Kind = "semaphore"
 	// KindLatch: a latch that Holdfast has used within a day.
 	KindLatch Kind = "latch"
-	// KindCount: a whole number. It may be a semaphore that Redisson has set, a semaphore with leased
-	// permits none of which is taken, a latch of Redisson's, or any other program's number. Redis does not tell
-	// them apart.
+	// KindCount: a whole number. It may be a semaphore or a latch of Redisson's, a semaphore whose leased
+	// permits are all free, or a number of another program. In Redis they look alike.
 	KindCount Kind = "count"
 	// KindUnknown: something that is not a synchronizer.
 	KindUnknown Kind = "unknown"
@@ -64,11 +63,10 @@ type Inspection struct {
 	// At is the instant of the inspection, on the server's clock.
 	At time.Time
 
-	// Holders are the holders of a mutex or a read/write lock, the leader of a KindLeader, who does the
-	// work of a KindOnce, the holders of the numbers of a KindSlots in their order, the members of a KindShards, or the taken permits of
-	// a KindPermits: one element for each permit, without its owner, because Redis does not know whose
-	// permit it is. Readers and permits whose lease is over are left out. Redis does not know the holders of
-	// a latch or of a semaphore without leases.
+	// Holders are the holders of a mutex or a read/write lock; the leader of a KindLeader; who does the work of a
+	// KindOnce; the holders of a KindSlots, in the order of their numbers; the members of a KindShards; and the taken
+	// permits of a KindPermits, without their owners, which Redis does not know. Readers and permits whose lease is
+	// over are left out. Redis does not know the holders of a latch or of a semaphore without leases.
 	Holders []Holder
 	// HeldSince is when the hold of a lock's only holder, or of a writer, began, on the server's clock. It is
 	// zero if that is not known. It is known if the holder is a Client of Holdfast and its fencing token
@@ -91,16 +89,16 @@ type Inspection struct {
 	// order in which they came.
 	Queue []Waiter
 
-	// Value is the number of a KindCount, the count of a latch, how many permits of a KindSemaphore or a
-	// KindPermits or numbers of a KindSlots are free, how many shards of a KindShards nobody has, how many units of a KindLimiter can be taken at once
-	// (below 0: so many are being waited for), or how many parties of a barrier have come.
+	// Value is the number of a KindCount; the count of a latch; how many permits of a KindSemaphore or a KindPermits,
+	// or numbers of a KindSlots, are free; how many shards nobody has; how many units of a KindLimiter can be taken at
+	// once (-3: callers wait for 3); or how many parties of a barrier have come.
 	Value int64
-	// All is how many there are in all: permits of a KindSemaphore, numbers of a KindSlots, shards of a KindShards,
-	// parties of a barrier; or the burst of a KindLimiter. It is 0 if that is not known.
+	// All is the total of the permits of a KindSemaphore, the numbers of a KindSlots, the shards of a KindShards or
+	// the parties of a barrier; or the burst of a KindLimiter. It is 0 if that is not known.
 	All int64
-	// State is, of a KindOnce: "working"; "done", and its result is kept; or "failed", and its error is kept.
-	// Of a KindBarrier it is the state of its last generation: "open", "tripped" or "broken". Of a KindMutex it
-	// is "asked" if its holder was asked for it, by Ask. It is "" otherwise.
+	// State of a KindOnce is "working"; "done", if its result is kept; or "failed", if its error is kept. For a
+	// KindBarrier it is the state of the last generation: "open", "tripped" or "broken". For a KindMutex it is
+	// "asked" if its holder was asked for it, by Ask. Otherwise it is "".
 	State string
 	// Paused is the pause of the name, or nil: see Client.Pause. A name of any kind may be paused, a free one too.
 	Paused *Pause
@@ -114,10 +112,11 @@ type Holder struct {
 	// Owner is the owner of the hold. It is zero for a permit, whose owner Redis does not know.
 	// The owner's String is a secret, its Short is not.
 	Owner Owner
-	// Who is what the holder's Client says that it is, by WithIdentity; for a leader whose Client says
-	// nothing, its leader.Identity; for a member of shards likewise, its shards.Identity. It is "" if nothing is said, or if it could not be read.
+	// Who is the identity that the holder's Client has by WithIdentity; if it has none, that of a leader by
+	// leader.Identity, or of a member of shards by shards.Identity. It is "" if there is none, or if it could not be
+	// read.
 	Who string
-	// Note is what the holder says of its work, by Lease.Note, or "".
+	// Note is what the holder says about its work, by Lease.Note, or "".
 	Note string
 	// Permit is the id of a permit, as PermitSemaphore.IDs has it; it is empty for a lock.
 	// Anyone with the id can release the permit, so Permit is left out of JSON, and of logs.
@@ -128,10 +127,10 @@ type Holder struct {
 	Write bool
 	// Number is the number that the holder of a KindSlots has; 0 for other kinds.
 	Number int
-	// Quarantined is true for a number of a KindSlots that its holder has lost, and that is not given out
-	// again yet.
+	// Quarantined is true for a number of a KindSlots that its holder has lost and that nobody may get
+	// yet.
 	Quarantined bool
-	// Shards says which shards a member of a KindShards has, as "0-3 7"; "" for other kinds.
+	// Shards says which shards a member of a KindShards has: "0-3 7". It is "" for other kinds.
 	Shards string
 	// Remaining is how long the hold lasts if the holder neither renews nor releases it, or until a
 	// quarantine ends. NoExpiry means without end.
@@ -162,16 +161,16 @@ func (h Holder) String() string {
 	return text
 }
 
-// Waiter is one that waits.
+// Waiter is one element of a Queue.
 type Waiter struct {
 	// Owner is the owner that waits. For a Mutex it stands for all waiters of its process.
 	Owner Owner
-	// Who is what the waiter's Client says that it is: see Holder.Who.
+	// Who is the identity of the waiter: see Holder.Who.
 	Who string
 	// Since is when the owner got its place, on the server's clock; zero if that is not known, for example for a
 	// barrier. A waiter of a FairMutex seems to have come 10 s earlier for each step of its priority.
 	Since time.Time
-	// Write is true if it waits for the write side of a read/write lock.
+	// Write is true if the owner waits for the write side of a read/write lock.
 	Write bool
 }
 

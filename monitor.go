@@ -26,7 +26,7 @@ type MonitorOptions struct {
 	// a permit that is taken, for longer than Threshold. Without OnHeld there is only the
 	// metric.
 	OnHeld func(HeldLong)
-	// OnError is called with the error if Monitor could not look at something this time.
+	// OnError is called with the error if Monitor could not look at something in this period.
 	// Without OnError, the error is logged.
 	OnError func(error)
 }
@@ -59,17 +59,17 @@ func (h HeldLong) String() string {
 // defaultEvery is the value of MonitorOptions.Every if it is 0.
 const defaultEvery = 10 * time.Second
 
-// Monitor looks at all locks that match once in each period: mutexes, fair and read/write locks,
-// the leased permits of semaphores, Java's too, and leads and the work of a Once. It reports each
-// lock that has been held for longer than the threshold to OnHeld and to the metric
-// holdfast.lock.long_held. A lock that is free is never reported.
+// Once in each period, Monitor looks at all locks whose names match: mutexes, fair and read/write
+// locks, leased permits, elections, and the work of a Once; Java's too. It reports each lock that
+// has been held for longer than the threshold, to OnHeld and to the metric holdfast.lock.long_held.
+// A lock that is free is never reported.
 //
 // Monitor runs on the caller's goroutine, which also calls OnHeld and OnError, until ctx ends
 // or the Client closes. Then it returns an error that matches ctx's error or ErrClosed. It
 // returns early if the user may not look at the keys at all (ErrDenied), or if the options make
 // no sense (ErrBadArgument).
 //
-// One Monitor for each Redis is enough: it goes over all keys in each period.
+// One Monitor for each Redis is enough: in each period it goes over all keys.
 func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
 	if err := c.engine.Broken(); err != nil {
 		return errs.Wrap("monitor", err)

@@ -15,9 +15,10 @@ import (
 
 // Pause is one pause of a name, as Inspect shows it.
 type Pause struct {
-	// By is the identity of the Client that has paused it, or else its ID; Because is what it gives as its reason.
+	// By is the identity of the Client that paused the name, or its ID if it has none. Because is the reason
+	// given.
 	By, Because string
-	// Since and Until are by the server's clock.
+	// Since and Until are its beginning and its end, by the server's clock.
 	Since, Until time.Time
 }
 
@@ -36,10 +37,12 @@ const longestPause = 30 * 24 * time.Hour
 // PauseOption configures one Pause.
 type PauseOption func(*Pause)
 
-// Until sets when the pause ends, if nobody resumes before: by the server's clock, within 30 days. It is required.
+// Until sets when the pause ends, by the server's clock, unless Resume ends it before. It is required; at most 30
+// days ahead.
 func Until(t time.Time) PauseOption { return func(p *Pause) { p.Until = t } }
 
-// Because says why, in up to 256 bytes: for those who are kept from their work, and for Inspect.
+// Because gives the reason, of which 256 bytes are kept. Inspect and errors that match ErrPaused
+// show it.
 func Because(text string) PauseOption { return func(p *Pause) { p.Because = text } }
 
 // Pause keeps new work from beginning at a name, in all processes, until Resume or Until:
@@ -48,12 +51,13 @@ func Because(text string) PauseOption { return func(p *Pause) { p.Because = text
 //   - a leader steps down within 1.25 s: its work's context ends with a cause that matches ErrPaused, and nobody else leads;
 //   - a Once with once.Pausable, and Do with Pausable, wait before they begin their work.
 //
-// Each goes on of its own accord within 1.25 s of the end. Other work that is under way is let finish. What does not heed a
-// pause, such as a Mutex, goes on too. A Pause of a name that is paused replaces the pause that there is.
+// Each goes on of its own accord within 1.25 s of the pause's end. Other work that is under way may finish. What does
+// not heed a pause, such as a Mutex, goes on too. A Pause of a name that is paused replaces the earlier pause.
 //
-// If Pause returns an error, nothing is paused by it: what an unanswered request may have done is undone in the background,
-// and a pause that it has replaced goes on. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
-// ErrUnavailable. Without Until, or if that is over or more than 30 days ahead, it matches ErrBadArgument.
+// If Pause returns an error, it has paused nothing: what an unanswered request may have done is undone in the
+// background, and a pause that it replaced goes on. If Redis does not answer within 3 s, or before ctx's deadline, the
+// error matches ErrUnavailable. Without Until, or if that time is past or more than 30 days ahead, it matches
+// ErrBadArgument.
 func (c *Client) Pause(ctx context.Context, name string, options ...PauseOption) error {
 	p := Pause{By: c.config.identity}
 	if p.By == "" {
@@ -98,12 +102,12 @@ func (c *Client) pauseOf(name string) (string, error) {
 	return c.space.ForPause(c.mapped(name))
 }
 
-// Pausable makes Do heed a pause of the lock's name: while it is paused, work does not begin, and Do holds nothing; it waits
-// as it waits for the lock, and locks again within 1.25 s of the end. If the wait ends before, the error matches ErrPaused.
-// It costs one request, after the grant. Work that has begun goes on.
+// Pausable makes Do heed a pause of the lock's name. While the name is paused, work does not begin, and Do does not
+// hold the lock. It waits as it does for the lock, and locks again within 1.25 s of the pause's end. If the wait ends
+// before, the error matches ErrPaused. It costs one request, after the grant. Work that has begun goes on.
 //
-// A lock of a Client can do that, and permits; a stripe has the name <name>:<number>. For slots, a MultiLock, a Quorum, a Lockable of your own or a
-// lock with Supersede, work does not run, and the error matches ErrBadArgument.
+// It works for the locks of a Client and for permits; a stripe has the name <name>:<number>. For slots, a MultiLock, a
+// Quorum, a Lockable of your own or a lock with Supersede, work does not run, and the error matches ErrBadArgument.
 func Pausable() DoOption { return func(d *doing) { d.pausable = true } }
 
 // unpaused locks, and if the name of the lock is paused by then, gives it back, waits for the end of the pause and locks anew.

@@ -28,7 +28,8 @@ type (
 	Locker = lease.Locker
 	// Owner is the id under which Redis knows a hold: lease.Owner.
 	Owner = lease.Owner
-	// BusyError is in errors that match ErrBusy, and says who holds the thing: lease.BusyError.
+	// BusyError is in errors that match ErrBusy, and says who holds what was wanted:
+	// lease.BusyError.
 	BusyError = lease.BusyError
 )
 

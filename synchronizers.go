@@ -38,20 +38,20 @@ func (c *Client) Mutex(name string, options ...LeaseOption) *Mutex {
 // (segment locks). It does no I/O. The returned value may be kept and shared. See rlock.Striped
 // for how keys are spread over the locks.
 //
-// n bounds how much goes on at the same time in all processes. A greater n than you need costs more: the
-// goroutines of a process then seldom meet at one lock, so they cannot pass it on among themselves, and a
-// process subscribes to each lock on which it waits. See docs/choosing.md.
+// At most n keys are locked at the same time, in all processes together. A greater n than you need costs
+// more: the goroutines of a process then seldom wait for the same lock, so they cannot pass it on among
+// themselves, and a process subscribes to each lock for which it waits. See docs/choosing.md.
 func (c *Client) Striped(name string, n int, options ...LeaseOption) *Striped {
 	return rlock.NewStriped(c.engine, name, n, c.mapped, c.settings(options))
 }
 
 // FairMutex returns the fair lock of that name. It is reentrant, as Mutex is, and granted in the order of
-// arrival across all processes. It is the same lock as Mutex(name), with the same queue: in it each waiter of
-// a FairMutex has a place of its own, and those of a Mutex have one for each process. FairMutex does no I/O.
-// The returned value may be kept and shared. options override the Client's defaults.
+// arrival across all processes. It is the same lock as Mutex(name), with the same queue. In the queue each
+// waiter of a FairMutex has its own place; the waiters of a Mutex have one place for each process. FairMutex
+// does no I/O. The returned value may be kept and shared. options override the Client's defaults.
 //
-// Fairness costs a request for each grant, where a Mutex under contention may do with fewer:
-// use a FairMutex where order matters. See docs/fairlock.md.
+// Fairness costs a request for each grant, and a Mutex under contention may need fewer: use a
+// FairMutex where order matters. See docs/fairlock.md.
 func (c *Client) FairMutex(name string, options ...LeaseOption) *FairMutex {
 	return fairlock.New(c.engine, name, c.mapped(name), c.settings(options))
 }
@@ -67,9 +67,9 @@ func (c *Client) RWMutex(name string, options ...LeaseOption) *RWMutex {
 	return rwlock.New(c.engine, name, c.mapped(name), *c.settings(options))
 }
 
-// Semaphore returns the counting semaphore of that name, which is Redisson's RSemaphore: any
-// number of permits, which nobody owns. TrySetPermits sets the number of permits, once.
-// Semaphore does no I/O. The returned value may be kept and shared.
+// Semaphore returns the counting semaphore of that name, which is Redisson's RSemaphore. Its
+// permits have no owner. TrySetPermits sets the number of permits, once. Semaphore does no I/O. The
+// returned value may be kept and shared.
 //
 // A permit that a dead process had taken is never returned; where that matters, use a
 // PermitSemaphore.
@@ -100,9 +100,10 @@ func (c *Client) Slots(name string, size int, options ...slots.Option) *Slots {
 	return slots.New(c.engine, name, c.mapped(name), size, c.config.defaults, options)
 }
 
-// Shards returns the shards of that name, as a member with these options: the numbers from 0 to size-1, which those
-// that Run share evenly, each with one owner at a time. Run does the work of the member's shards; Owner and Watch
-// say who has which. Shards does no I/O. Keep the returned value: two values are two members.
+// Shards returns the shards of that name, for a member with these options. Shards are the numbers from 0 to size-1;
+// the members whose Run is under way share them evenly, and each shard has one owner at a time. Run does the work
+// of the member's shards; Owner and Watch say who has which. Shards does no I/O. Keep the returned value: two
+// values are two members.
 //
 // All processes must give the same size, from 1 to shards.MaxShards. The name may be any bytes, but not empty; see
 // docs/keyspace.md, and docs/shards.md for what is promised.
@@ -119,7 +120,7 @@ func (c *Client) Latch(name string) *Latch {
 	return latch.New(c.engine, name, c.mapped(name))
 }
 
-// Barrier returns the cyclic barrier of that name: parties wait for each other in its Await, on all
+// Barrier returns the cyclic barrier of that name: parties wait for each other in its Await, in all
 // processes together, until that many have come. Then all go on, and the next generation may begin.
 // All parties must give the same number, from 1 to barrier.MaxParties. Barrier does no I/O. The
 // returned value may be kept and shared.
@@ -130,8 +131,8 @@ func (c *Client) Barrier(name string, parties int, options ...barrier.Option) *B
 	return barrier.New(c.engine, name, c.mapped(name), parties, c.common, options)
 }
 
-// Once returns the Once of that name: the work of each of its keys is done once, on all processes
-// together, and its result is kept and given to every caller. See once.Value, which does the work,
+// Once returns the Once of that name: the work of each of its keys is done once, in all processes
+// together, and every caller gets its result, which is kept. See once.Value, which does the work,
 // and the options of package once: Keep (24 h), OnBusy (Wait), Fingerprint and so on. Once does no
 // I/O. The returned value may be kept and shared, or made anew for each call.
 //
@@ -141,20 +142,20 @@ func (c *Client) Once(name string, options ...once.Option) *Once {
 	return once.New(c.engine, name, c.mapped(name), c.config.defaults, options)
 }
 
-// Tick reports whether this caller has won the tick of that name at the time at. Of all callers in all processes
-// exactly one wins, whatever their clocks say and whenever they come. It is for a schedule that several replicas keep:
-// each calls Tick with the time that the schedule names, and the winner does the work. at must be that time, not
-// time.Now().
+// Tick reports whether this caller has won the tick of that name for the time at. Of all callers in all processes
+// exactly one wins, whatever their clocks say, if all come within keep of that win. It is for a schedule that several
+// replicas of a program follow: each calls Tick with the time that the schedule names, and the winner does the work.
+// at must be that time, not time.Now().
 //
-// keep is how long the winner is remembered, at least 1 ms. A caller that comes when that time is over wins
-// again. So keep must be longer than the clocks of the replicas may differ, and longer than a replica may be
-// late. If each clock may be wrong by an hour, keep is a little over two hours.
+// keep is how long the winner is remembered, at least 1 ms. A caller that comes after that wins again. So
+// keep must be longer than the clocks of the replicas may differ plus the time that a replica may be late.
+// If each clock may be wrong by an hour, keep is a little over two hours.
 //
-// The work is done at most once. If the winner dies, nobody does that tick. On an error nobody has won by
-// this call, and it leaves nothing behind: what an unanswered request may have taken is given back in the
-// background, for others that come later. If Redis does not answer within 3 s, or before ctx's deadline, the
-// error matches ErrUnavailable. After Shutdown has begun the error matches ErrClosed, and a replica that stays
-// wins, unless ctx carries a lease of this Client that has not ended. See docs/once.md.
+// The work is done at most once. If the winner dies, nobody does that tick. If Tick returns an error, this
+// call has not won, and leaves nothing behind: if an unanswered request may have taken the tick, it is given
+// back in the background, for others that come later. If Redis does not answer within 3 s, or before ctx's
+// deadline, the error matches ErrUnavailable. After Shutdown has begun the error matches ErrClosed, so that
+// a replica that stays wins, unless ctx carries a lease of this Client that has not ended. See docs/once.md.
 func (c *Client) Tick(ctx context.Context, name string, at time.Time, keep time.Duration) (bool, error) {
 	return once.Tick(ctx, c.engine, name, c.mapped(name), at, keep)
 }
@@ -181,9 +182,9 @@ func (c *Client) Limiter(name string, options ...limiter.Option) *Limiter {
 	}, options)
 }
 
-// NewMultiLock returns all of the locks as one lock. It is granted when all of them are
-// granted, and lost when the first of them is lost. The locks may be of any kind but a
-// PermitSemaphore's, and of one Client or of several. NewMultiLock does no I/O. The returned value may be kept and shared.
+// NewMultiLock returns all of the locks as one lock. It is granted when all of them are granted, and lost when one of
+// them is lost. The locks may be of any kind except a PermitSemaphore's Locker, and of one Client or several.
+// NewMultiLock does no I/O. The returned value may be kept and shared.
 //
 // All callers take the locks in the same order, whatever order they give them in. See
 // multilock.MultiLock.
@@ -192,9 +193,9 @@ func NewMultiLock(lockers ...Locker) *MultiLock {
 }
 
 // NewQuorum returns the lock of that name on independent servers, one behind each Client. It is
-// granted when a majority of the servers grant it, and so outlives the failure of fewer than
-// half. On each server it is Mutex(name, options...). NewQuorum does no I/O. The returned value
-// may be kept and shared.
+// granted when a majority of the servers grant it, so it outlives the failure of fewer than half.
+// On each server it is Mutex(name, options...). NewQuorum does no I/O. The returned value may be
+// kept and shared.
 //
 // Take an odd number of servers: an even number outlives no more failures than one server fewer. The
 // servers must not replicate each other, and all processes must give the same servers and the same

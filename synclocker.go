@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that takes one. Prefer
-// Locker where you can: a sync.Locker has no way to return an error. Lock waits as long as ctx
-// allows, and panics if it fails. Unlock ends the oldest Lock that was not unlocked yet; it
-// panics if there is none, if that lock was lost meanwhile, or if Redis does not answer the release.
-// So one goroutine's late Unlock never frees what another has locked since.
+// SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that takes one. Prefer Locker
+// where you can: a sync.Locker cannot return an error. Lock waits as long as ctx allows, and panics if
+// it fails. Unlock ends the oldest Lock that is not unlocked yet; it panics if there is none, if that
+// lock was lost meanwhile, or if Redis does not answer the release. So one goroutine's late Unlock
+// never frees what another has locked since.
 //
 // Lock does not re-enter a lease that ctx carries. If it did, all goroutines that share the
 // sync.Locker would be in at once. As with a sync.Mutex, a goroutine that already holds the

@@ -16,30 +16,31 @@ import (
 // Happening is what an Event is about.
 type Happening string
 
-// What happens. "Before its time" is while the hold would have lasted even if nobody had renewed it any more.
+// What happens. "Before its time" means before the end that the hold would have had without another renewal.
 const (
-	// EventLooked: a look has ended. Now is all that is there, and Err why some or all of it could not be looked at.
+	// EventLooked: a look has ended. Now is all that is there; Err says why some or all of it could not be looked
+	// at.
 	EventLooked Happening = "looked"
 	// EventGranted: Holder has it now.
 	EventGranted Happening = "granted"
-	// EventReleased: From has it no longer, before its time, and nothing says that Redis has dropped it. Somebody may
-	// also have taken it by force.
+	// EventReleased: From no longer has it, before its time, and nothing says that Redis has dropped it. It may have
+	// been released by force.
 	EventReleased Happening = "released"
-	// EventExpired: From has it no longer, and its time was over: it was neither renewed nor released.
+	// EventExpired: From no longer has it, and its time was over: it was neither renewed nor released.
 	EventExpired Happening = "expired"
-	// EventLost: From has it no longer, before its time; no release was announced, and since the last look Redis has
-	// evicted keys or begun anew. It may have been released all the same.
+	// EventLost: From no longer has it, before its time; no release was announced, and since the last look Redis has
+	// evicted keys or begun anew. Even so it may have been released.
 	EventLost Happening = "lost"
 	// EventPassed: Holder has it now in place of From: a hand-over, or a release and a grant.
 	EventPassed Happening = "passed"
-	// EventUnseen: Times releases were announced, of holds that no look has found.
+	// EventUnseen: releases were announced of holds that no look has found; Times says how many.
 	EventUnseen Happening = "unseen"
 	// EventWaits: Waiter has come.
 	EventWaits Happening = "waits"
-	// EventCounted: Value was Was.
+	// EventCounted: the count was Was and is Value now, or All has changed.
 	EventCounted Happening = "counted"
-	// EventDone and EventFailed: the work of a key of a Once has ended. From is who did it; zero if no look saw it
-	// under way.
+	// EventDone and EventFailed: the work of a key of a Once has ended. From did it; From is zero if no look saw
+	// the work under way.
 	EventDone   Happening = "done"
 	EventFailed Happening = "failed"
 	// EventTripped and EventBroken: a generation of a barrier has ended.
@@ -63,13 +64,13 @@ type Event struct {
 	Times int
 
 	// Value is the new count: of a latch, of a semaphore's free permits, of a barrier's parties that have come, or of
-	// the permits of a PermitSemaphore in all. Was is what it was. All is how many there are in all, where that is known.
+	// all permits of a PermitSemaphore. Was is the earlier count. All is the total, where that is known.
 	Value, Was, All int64
 
-	// Now is, of EventLooked, what is there, by name; of a name that could not be looked at, what was there before. It is
-	// shared: do not change it.
+	// Now is what an EventLooked has found, sorted by name; for a name that could not be looked at, what was there
+	// before. It is shared: do not change it.
 	Now []Inspection
-	// Err is, of EventLooked, why the look has failed, for all or for some names; else nil.
+	// Err is why the look of an EventLooked has failed, for all names or for some; otherwise nil.
 	Err error
 }
 
@@ -101,25 +102,25 @@ func (e Event) String() string {
 // WatchOption configures one Watch.
 type WatchOption func(*looker)
 
-// WatchEvery sets the time from one look to the next. The default is 1 s, the least 100 ms. If d is not more than 0, the
-// Watch ends with ErrBadArgument.
+// WatchEvery sets the time from one look to the next. The default is 1 s; less than 100 ms counts as 100 ms. If d is 0
+// or less, the Watch ends with ErrBadArgument.
 func WatchEvery(d time.Duration) WatchOption { return func(l *looker) { l.every = d } }
 
 // Watch returns what happens at the names that match the pattern: grants, releases, losses, hand-overs, waiters and
 // counts, whoever causes them, and Java too. The pattern has the syntax of Redis's SCAN, and is compared with names as
 // InspectAll does; "" matches all.
 //
-// Watch looks again and again, on the goroutine that ranges over it, and only reads. After each look come its events, in the
-// order of their names, and then an EventLooked with all that is there; the first look has that alone. What begins and ends
-// between two looks nobody sees. Of a single name, without wildcards, the releases of such holds are counted, and the message
-// of a release brings the next look forward; where channels are sharded (in a cluster), no message is heard. A loop
-// that takes long makes the looks rarer, and nothing piles up.
+// Watch looks again and again, on the goroutine that ranges over it, and only reads. Each look yields its events, in
+// the order of their names, and then an EventLooked with all that is there; the first look yields only the EventLooked.
+// Watch does not see what begins and ends between two looks. For a single name, without wildcards, it counts the
+// releases of such holds (EventUnseen), and the message of a release brings the next look forward; where channels are
+// sharded (in a cluster), it hears no message. A loop that takes long makes the looks rarer, and nothing piles up.
 //
 // The sequence ends when ctx ends. It also ends, after an EventLooked with the reason as its Err, if looking makes no sense
 // any more: ErrDenied, ErrBadArgument or ErrClosed. Any other error, such as ErrUnavailable after 5 s without an
 // answer, is in the Err of its look, and the next look reports what has happened meanwhile.
 //
-// docs/inspect.md has what it costs, and what it can tell apart.
+// docs/inspect.md says what Watch costs, and what it can tell apart.
 func (c *Client) Watch(ctx context.Context, pattern string, options ...WatchOption) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		l := looker{Client: c, pattern: pattern, every: defaultWatchEvery, states: make(map[string]Inspection), ear: inspect.Deaf()}

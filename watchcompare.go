@@ -5,7 +5,7 @@ package holdfast
 import "time"
 
 // Compare returns what has happened between two inspections of a name: first what ended, then what began,
-// then who came to wait. It asks nobody.
+// then who came to wait. It does no I/O.
 func Compare(before, after Inspection) []Event {
 	c := comparison{before: before, after: after}
 	c.states()

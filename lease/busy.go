@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// BusyError is in the error of a Lock or a TryLock that matches ErrBusy, and says what the last answer of
-// Redis said of the holder:
+// BusyError is in an error of Lock or TryLock that matches ErrBusy. It has what Redis's last answer said
+// about the holder:
 //
 //	var busy *holdfast.BusyError
 //	if errors.As(err, &busy) { log.Print(busy.Holder.Short(), busy.Left) }
 //
 // It costs no request. So its fields may be zero: for a waiter behind others of its process, which does not
-// ask, and where many calls went out as one.
+// ask Redis, and if many calls were sent as one.
 type BusyError struct {
 	// Holder is the owner that holds the thing; zero if that is not known. It is known of a Mutex and
 	// a FairMutex.
@@ -25,7 +25,7 @@ type BusyError struct {
 	// Since is when the holder got it, on the server's clock; zero if that is not known, for example for Java.
 	Since time.Time
 	// Left is how long the thing stays taken if its holder neither renews nor releases it, or how long something else
-	// keeps the caller out, such as one that came before. NoExpiry means without end; 0 that it is not known.
+	// keeps the caller out, such as an earlier caller. NoExpiry means without end; 0 means not known.
 	Left time.Duration
 
 	err error
@@ -46,7 +46,7 @@ func (b *BusyError) Error() string {
 	}
 }
 
-// Unwrap returns the error without what is known of the holder.
+// Unwrap returns the error without the facts about the holder.
 func (b *BusyError) Unwrap() error { return b.err }
 
 // Of returns the lease that package hold has made, and the error, as users know them. It is for the

@@ -7,16 +7,17 @@ import "github.com/holdfast-go/holdfast/internal/errs"
 // The errors of Holdfast, one for each fact. A returned error wraps one of them, and names the
 // operation and the key: compare with errors.Is.
 var (
-	// ErrBusy says that a try, or a wait until its context ended, found that another holds the
-	// thing. After a wait the error matches the context's error too. See BusyError.
+	// ErrBusy says that another holds the thing: a try found it held, or a wait ended, with its
+	// context, before it was free. After a wait the error matches the context's error too. See
+	// BusyError.
 	ErrBusy = errs.Busy
 
 	// ErrUnavailable says that Redis could not be reached, or did not answer, in time: before the
-	// context's deadline or, for a call that does not wait, within 3 s. If waiting cannot help, it comes
-	// at once: one side refuses the other's certificate, the server does not speak TLS, or the program has
-	// closed its go-redis client. It does not say whether
-	// anybody holds the thing. If the wait had found the thing held before, the error matches
-	// ErrBusy too. The error of a cancelled call does not match ErrUnavailable.
+	// context's deadline or, for a call that does not wait, within 3 s. If waiting cannot help, the call
+	// fails at once: one side refuses the other's certificate, the server does not speak TLS, or the
+	// program has closed its go-redis client. ErrUnavailable does not say whether anybody holds the thing.
+	// If the wait had found the thing held before, the error matches ErrBusy too. The error of a cancelled
+	// call does not match ErrUnavailable.
 	ErrUnavailable = errs.Unavailable
 
 	// ErrLost says that the lease ended without its release: Redis no longer has the hold,
@@ -37,9 +38,9 @@ var (
 	// ErrClosed says that the Client was closed, or that Shutdown has begun.
 	ErrClosed = errs.Closed
 
-	// ErrWrongType says that the key holds something else than the kind keeps there, such as a lock of
-	// another library. Holdfast left it as it is. The error of a call that takes something says
-	// what is stored there.
+	// ErrWrongType says that the key has something other than what the kind keeps there, such as a lock
+	// of another library. Holdfast left it as it is. The error of a call that takes something says what
+	// is there.
 	ErrWrongType = errs.WrongType
 
 	// ErrOutOfMemory says that Redis has reached its maxmemory and refuses to
@@ -50,7 +51,8 @@ var (
 	// password, or an ACL rule.
 	ErrDenied = errs.Denied
 
-	// ErrBadArgument says that the call makes no sense as it was made. Nothing was changed.
+	// ErrBadArgument says that an argument or an option of the call makes no sense. Nothing was
+	// changed.
 	ErrBadArgument = errs.BadArgument
 
 	// ErrUpgrade says that a reader asked for the write side of the lock that it holds, and so
@@ -65,17 +67,17 @@ var (
 	// ErrDeleted says that the thing that was waited for has been deleted, or has run out.
 	ErrDeleted = errs.Deleted
 
-	// ErrNotReplicated says that fewer replicas than Replicas asks for had acknowledged a write in time. A
-	// grant was taken back. But a later end by Extend or AtLeast, and the result of a Once, stay on the
-	// master.
+	// ErrNotReplicated says that fewer replicas than Replicas demands acknowledged a write in time. A
+	// grant is taken back. But the later end of an Extend or AtLeast, and the result of a Once, stay on
+	// the master.
 	ErrNotReplicated = errs.NotReplicated
 
 	// ErrUnknown says that a call that changes something was not answered. It may have taken
-	// effect, or may still do so once. Calls that leave nothing behind when they fail never return
-	// it.
+	// effect, or may still take effect, but at most once. Calls that leave nothing behind when they
+	// fail never return it.
 	ErrUnknown = errs.Unknown
 
-	// ErrMismatch says that a key of a Once stands for work on another payload: the fingerprints
+	// ErrMismatch says that the key of a Once belongs to work on another payload: the fingerprints
 	// differ. Nothing was done.
 	ErrMismatch = errs.Mismatch
 
@@ -87,8 +89,8 @@ var (
 	// text of that error follows.
 	ErrWorkFailed = errs.WorkFailed
 
-	// ErrNoQuorum says that fewer than a majority of a Quorum's servers could be asked, or count at
-	// present. It does not say that another holds the lock.
+	// ErrNoQuorum says that no majority of a Quorum's servers could be asked, or counts at present.
+	// It does not say that another holds the lock.
 	ErrNoQuorum = errs.NoQuorum
 
 	// ErrNoLeader says that nobody leads at present: see package leader.
@@ -102,8 +104,8 @@ var (
 	// of one of them ended, or its process died. None of its parties go on. See package barrier.
 	ErrBroken = errs.Broken
 
-	// ErrParties says that the generation of a Barrier that is under way is for another number of
-	// parties. Nothing was changed.
+	// ErrParties says that the open generation of a Barrier is for another number of parties.
+	// Nothing was changed.
 	ErrParties = errs.Parties
 
 	// ErrPaused says that the name is paused, by Client.Pause. The text says by whom, why, and until when.

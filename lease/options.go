@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// DefaultLease is the length of a lease for which no option says another: 30 s, renewed every 10 s.
+// DefaultLease is the length of a lease for which no option sets another: 30 s, renewed every 10 s.
 // It is Redisson's lockWatchdogTimeout.
 const DefaultLease = hold.DefaultLease
 
 // MinLease is the shortest lease that is allowed: 100 ms.
 const MinLease = hold.MinLease
 
-// NoExpiry is the remaining time of a hold that has no end, as queries return it.
-// Holdfast makes no such hold; a permit that Redisson has taken for ever is one.
+// NoExpiry is what queries return as the remaining time of a hold without an end. Holdfast makes no
+// such hold; Redisson can take a permit for ever.
 const NoExpiry = hold.NoExpiry
 
 // Option says how something is to be held. An Option given to New through WithDefaults applies to
@@ -44,44 +44,43 @@ func MaxHold(d time.Duration) Option {
 	return func(s *hold.Settings) { s.MaxHold = d }
 }
 
-// Grace makes the lease end d before Redis can give what is held to anybody else, so that the work has
-// time to stop: the contexts end, Done is closed, and Deadline is, d sooner than without it. What is
-// held stays held meanwhile, and Release frees it at once; of nested leases that ended together, the
-// last Release. If the process dies, it is free when it would have been without Grace. The lease is
-// renewed every third of what is left of it, and each holder that others hand it to asks Redis once
-// more before its Lock returns. A Fixed(l) lease ends with ErrExpired after l less d.
+// Grace makes the lease end d before Redis can grant what it holds to anybody else, so that the work
+// has time to stop: its contexts, Done and Deadline come d sooner than without Grace. What is held
+// stays held meanwhile, and Release frees it at once; if nested leases ended together, the last Release
+// does. If the process dies, it is free when it would have been without Grace. The lease is renewed
+// every third of its length minus d. A waiter to which the thing is handed over asks Redis once more
+// before its Lock returns. A Fixed(l) lease ends with ErrExpired after l minus d.
 //
-// There is no such time if Redis says that it no longer has what was held, nor after Close. The default
-// is 0. If less than MinLease is left of the lease, or d is negative, Lock fails with ErrBadArgument.
+// There is no grace if Redis says that it no longer has what was held, nor after Close. The default is
+// 0. If less than MinLease is left of the lease, or d is negative, Lock fails with ErrBadArgument.
 func Grace(d time.Duration) Option {
 	return func(s *hold.Settings) { s.Grace = d }
 }
 
-// Notified makes the Client notify the holder at once when any Client takes a Mutex, a FairMutex or a stripe from it by
-// ForceRelease: the lease then ends with ErrLost within a round trip or two, and not only with its next renewal. What
-// comes is a message, on which the Client asks Redis; a lost one is made up for by the next renewal. Each such hold
-// costs a subscription, on the one connection that a Client has for all, a goroutine, and a renewal more when it
-// begins. Holds without it cost nothing more. A nested Lock has what the outer one has. Other kinds ignore the option.
-// The default is off.
+// Notified makes the Client notify the holder of a Mutex, a FairMutex or a stripe when any Client takes it by
+// ForceRelease: the lease then ends with ErrLost within a round trip or two, not only at its next renewal. On a message
+// the Client asks Redis; if the message is lost, the next renewal finds out. Each such hold costs a goroutine, one more
+// renewal when it begins, and a subscription on the one connection that a Client has for all. A nested Lock is as the
+// outer one. Other kinds ignore the option. The default is off.
 func Notified() Option {
 	return func(s *hold.Settings) { s.Notified = true }
 }
 
-// Supersede makes the newest Lock of a Mutex, a FairMutex or a stripe win, if all that lock the name have the option: a
-// deploy of the latest commit, a reload after each change. When a newer Lock comes, the holder's lease ends with
-// ErrSuperseded. The newer Lock is granted once the holder has released the lock, so the former work has stopped; at
-// the latest after the holder's Grace or, without one, after the rest of its lease. Older Locks that wait return
+// Supersede makes the newest Lock of a Mutex, a FairMutex or a stripe win, if all that lock the name have the option.
+// It is for the deploy of the latest commit, or a reload after each change. When a newer Lock comes, the holder's lease
+// ends with ErrSuperseded. The newer Lock is granted when the holder, whose work has stopped, releases the lock; at the
+// latest after the holder's Grace or, without one, after the rest of its lease. Older Locks that wait return
 // ErrSuperseded, each when it is its turn.
 //
-// A Lock that fails is not the newest any more. But if its process dies while it waits, the older ones are superseded all the
-// same. A TryLock supersedes nobody; it counts as the newest when it is granted. Ask supersedes nobody either. A holder
-// without the option is not superseded, nor is a lease from Attach. A nested Lock has what the outer one has; the hold then
-// has a Grace if each of its leases has one. A MultiLock locks its members one after another, and so supersedes at
+// A Lock that fails is no longer the newest. But if its process dies while it waits, the older ones are superseded all
+// the same. A TryLock supersedes nobody; when it is granted, it counts as the newest. Ask supersedes nobody either. A
+// holder without the option is not superseded, nor is a lease from Attach. A nested Lock is as the outer one; the hold
+// then has a Grace if each of its leases has one. A MultiLock locks its members one after another, and so supersedes at
 // different times. Do with Pausable fails with ErrBadArgument.
 //
-// Each Lock costs two requests more. Each hold costs a subscription, on the one connection that a Client has for all, a
-// goroutine, and a request every 1.25 s, by which the holder finds out if the message is lost. Such a lock is not passed on
-// within the process (see Cohort). Other kinds ignore the option. The default is off.
+// Each Lock costs two more requests. Each hold costs a goroutine, a subscription on the one connection that a Client
+// has for all, and a request every 1.25 s, in case the message is lost. Such a lock is not passed on within the process
+// (see Cohort). Other kinds ignore the option. The default is off.
 func Supersede() Option {
 	return func(s *hold.Settings) { s.Supersede = true }
 }
@@ -96,23 +95,23 @@ func Replicas(n int) Option {
 }
 
 // JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock: the token's key gets
-// no expiry. Without JavaTokens, a token's key goes away when nobody has asked for that token in a
+// no expiry. Without JavaTokens, the key expires WithTokenLife after the last grant, by default a
 // week; the next token is greater all the same. A name whose braces make no hash tag ("a}b", "a{",
 // "{}x") is refused with ErrBadArgument, because Redisson would count its tokens in another place.
 func JavaTokens() Option {
 	return func(s *hold.Settings) { s.JavaTokens = true }
 }
 
-// Cohort bounds how a Mutex is passed on within a process. A Release gives it to the next goroutine
-// of the process that waits for it, without asking Redis, at most n times and for at most d after
-// Redis has granted it. Then it is the turn of other processes. Each of these goroutines gets a
-// Lease and a token of its own. The default is 1000 times, 10 ms. While other processes want the
-// Mutex too, it is also at most 8 times for each goroutine of the process that wants it, so that a
-// goroutine that is alone in its process has its share: see docs/guarantees.md.
+// Cohort bounds how a Mutex is passed on within a process. Without asking Redis, a Release gives it
+// to the process's next waiting goroutine, at most n times and for at most d after Redis has
+// granted it. Then it is the turn of other processes. Each of these goroutines gets its own Lease
+// and token. The default is 1000 times, 10 ms. While other processes want the Mutex too, the bound
+// is also 8 times the number of the process's goroutines that want it, so that a goroutine that is
+// alone in its process gets its share: see docs/guarantees.md.
 //
 // If n or d is 0, each Release goes to Redis. Each Release also goes to Redis if the lease is fixed
 // or has Replicas, if less than half of it is left, if the next waiter has other options, and while
-// anybody but Clients of Holdfast waits, such as Java. n is at most 1000.
+// programs without Holdfast wait, such as Java's. n is at most 1000.
 func Cohort(n int, d time.Duration) Option {
 	return func(s *hold.Settings) { s.LocalHandoffs, s.CohortTime = n, d }
 }

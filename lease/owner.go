@@ -5,8 +5,8 @@ package lease
 import "github.com/holdfast-go/holdfast/internal/hold"
 
 // Owner is the id under which something is held: "<uuid of the Client>:<number of the
-// acquisition>". It is the field that a Redisson lock has in its hash. Two Owners are the same if
-// they compare equal. The zero Owner is nobody.
+// acquisition>". It is the field in the hash of a Redisson lock. Two Owners are the same if they
+// compare equal. The zero Owner is nobody.
 //
 // Anybody who knows an Owner can attach to its hold. Treat it as a secret.
 type Owner hold.Owner

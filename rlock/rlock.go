@@ -63,10 +63,10 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(q.Acquire(ctx))
 }
 
-// LeaseFrom returns the lease on the lock that ctx carries: the innermost, if it carries several. It
-// is the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx
-// carries none. LeaseFrom asks nobody. A lease of another Client does not count, nor one of another
-// kind of lock of the same name.
+// LeaseFrom returns the lease on the lock that ctx carries: the innermost, if it carries several. It is
+// the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx carries
+// none. LeaseFrom does no I/O. A lease of another Client does not count, nor one of another kind of
+// lock of the same name.
 func (m *Mutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 	r := m.lock()
 	carried := hold.Carried(ctx, r.Engine, r)
@@ -74,9 +74,8 @@ func (m *Mutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 }
 
 // Attach takes over the hold that Lease.Detach left under that owner, in this process or another.
-// It returns a Lease on it, with the hold's token and an Owner of its own. If several callers
-// attach, one of them gets the hold. For the others, and after the hold has run out, the error
-// matches ErrLost.
+// It returns a Lease on it, with the hold's token and a new Owner. If several callers attach, one
+// of them gets the hold. For the others, and after the hold has run out, the error matches ErrLost.
 func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, error) {
 	if err := m.lock().Usable("attach"); err != nil {
 		return nil, err

@@ -22,14 +22,14 @@ import (
 const MaxStripes = 1 << 16
 
 // Striped is one name divided into a fixed number of locks. It is for many keys that need not all
-// exclude each other: two keys do so only if they fall on the same stripe.
+// exclude each other: two keys exclude each other if they fall on the same stripe.
 //
 // Stripe i of the name "stock" is the lock of the name "stock:<i>", as Mutex would make it. A key
 // falls on the stripe FNV-1a(key) mod n, with the 64-bit FNV-1a of the key's bytes, in every
 // process alike.
 //
 // The number of stripes is stored in Redis on first use. With another number, every call fails with
-// lease.ErrBadArgument, because the same key would be two locks. A Striped asks for the number
+// lease.ErrBadArgument, because a key would then have two locks. A Striped asks for the number
 // before its first Lock, and after that when it locks, at most once a minute. If the number was
 // deleted, or lost with Redis's data, it is written again; a process that then finds another number
 // no longer locks. To change the number, stop all processes that use the name and delete the key

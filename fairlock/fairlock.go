@@ -1,6 +1,7 @@
 // Package fairlock is the reentrant lock that is granted in the order of arrival, across processes.
-// Its lock is the plain lock, in the layout of Redisson's RLock, so that the two exclude each other
-// and Java. Its queue is Holdfast's own: sorted sets in the order of the server's clock.
+// The lock itself is that of package rlock, in the layout of Redisson's RLock, so the two kinds
+// exclude each other, and Java. The queue is Holdfast's own: sorted sets in the order of the
+// server's clock.
 //
 // Programs make a Mutex with Client.FairMutex.
 package fairlock
@@ -40,10 +41,9 @@ func (m *Mutex) Place() string { return m.lock().Place() }
 // with a Lease of its own.
 //
 // Waiters are served in the order in which Redis heard of them. A release hands the lock to the
-// next one. A waiter whose process died is passed over when nothing has been heard of it for 5 s.
-// So is one whose process was cut off for that long, but it takes its old place again when it is
-// back. Java that waits for the same name is outside the queue: it gets the lock when nobody waits
-// in the queue.
+// next one. A waiter is passed over if its process has died, or was cut off, and has sent nothing
+// for 5 s. A process that was cut off takes its old place again when it is back. Java programs that
+// wait for the same name are outside the queue: they get the lock when nobody is in the queue.
 //
 // Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error and, if the
 // lock was found held, ErrBusy; the place in the queue is given up, and no other hold is touched.
@@ -69,10 +69,10 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(q.Acquire(ctx))
 }
 
-// LeaseFrom returns the lease on the lock that ctx carries: the innermost, if it carries several. It
-// is the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx
-// carries none. LeaseFrom asks nobody. A lease of another Client does not count, nor one of another
-// kind of lock of the same name.
+// LeaseFrom returns the lease on the lock that ctx carries: the innermost, if it carries several. It is
+// the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx carries
+// none. LeaseFrom does no I/O. A lease of another Client does not count, nor one of another kind of
+// lock of the same name.
 func (m *Mutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 	r := m.lock()
 	carried := hold.Carried(ctx, r.Engine, r)
@@ -80,9 +80,8 @@ func (m *Mutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 }
 
 // Attach takes over the hold that Lease.Detach left under that owner, in this process or another.
-// It returns a Lease on it, with the hold's token and an Owner of its own. If several callers
-// attach, one of them gets the hold. For the others, and after the hold has run out, the error
-// matches ErrLost.
+// It returns a Lease on it, with the hold's token and a new Owner. If several callers attach, one
+// of them gets the hold. For the others, and after the hold has run out, the error matches ErrLost.
 func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, error) {
 	if err := m.lock().Usable("attach"); err != nil {
 		return nil, err

@@ -17,12 +17,12 @@ const step = 10 * time.Second
 
 // Priority puts the waiters of a FairMutex into the queue as if they had come 10 s earlier for each step of p: before
 // those of lower priority that came earlier by less than that, and behind those of the same priority that came first.
-// So nobody starves: what comes later passes a waiter for at most MaxPriority times 10 s, and one of priority p for
-// that much less. Whoever holds the lock keeps it.
+// So nobody starves: only callers that come within (MaxPriority - p) times 10 s can pass a waiter of priority p. The
+// holder keeps the lock.
 //
 // p is from 0 to MaxPriority; otherwise Lock fails with ErrBadArgument. The default is 0, the order of
-// arrival. Programs that contend for a name may use several priorities, each with a FairMutex of its own, and
-// waiters without one pay nothing for it. Other kinds ignore the option.
+// arrival. Programs that contend for a name may use several priorities, with a FairMutex for each; waiters
+// without a priority pay nothing for it. Other kinds ignore the option.
 func Priority(p int) lease.Option {
 	return func(s *hold.Settings) { s.Priority = p }
 }

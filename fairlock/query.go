@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// QueueLength returns the number of waiters for the lock, in all processes. All queries ask the
-// master.
+// QueueLength returns the number of waiters for the lock, in all processes. Like all queries, it
+// asks the master.
 func (m *Mutex) QueueLength(ctx context.Context) (int, error) {
 	call, err := m.look(ctx, m.lock().look(placeScript, ""))
 	if err != nil {
@@ -78,8 +78,8 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 
 // HoldCount returns how many leases that owner, of this process or another, has on the lock, as
 // Redis counts them; 0 if it does not hold the lock. After a nested Lock or a Release whose request
-// was not answered, the count may be one off for up to a second: such a request can arrive late,
-// and is corrected once none can arrive any more.
+// was not answered, the count may be wrong by one for up to a second: such a request can arrive
+// late. The count is corrected once none can.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	s, err := m.lock().Query(ctx)
 	return s.Count(hold.Owner(owner)), err
@@ -100,8 +100,8 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 }
 
 // ForceRelease takes the lock from its holder and hands it to the next waiter. It reports whether
-// anybody held it. The leases of this Client on the lock end at once, and so do those of others that are
-// Notified; the rest end with their next renewal; each with ErrLost.
+// anybody held it. Each lease on the lock ends with ErrLost: at once if it is of this Client or
+// Notified, otherwise at its next renewal.
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
@@ -109,7 +109,7 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 }
 
 // Ask asks the holder to give the lock up: it closes the channel of Lease.Asked, if the holder listens, and changes
-// nothing else. It reports whether anybody held the lock. A holder that begins to listen later is asked too, for as
-// long as the lock would have been held without a renewal from now on; and so is the next one, if the lock is passed on
-// within its process.
+// nothing else. It reports whether anybody held the lock. A holder that begins to listen later is asked too, until the
+// time at which the lock would end without another renewal. So is the next holder, if the lock is passed on within its
+// process.
 func (m *Mutex) Ask(ctx context.Context) (bool, error) { return m.lock().AskHolder(ctx) }

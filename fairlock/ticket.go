@@ -32,8 +32,8 @@ func (m *Mutex) Ticket() *Ticket {
 // Owner returns the id under which the ticket's Lock waits and holds.
 func (t *Ticket) Owner() lease.Owner { return engine.Made(t).owner }
 
-// Lock is Mutex.Lock, as the ticket's owner and without re-entry. It can be called once. After that
-// the error matches ErrBadArgument.
+// Lock is Mutex.Lock, with the ticket's owner and without re-entry. It can be called once. After
+// that the error matches ErrBadArgument.
 func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 	m := engine.Made(t).mutex
 	if err := m.lock().Usable("lock"); err != nil {

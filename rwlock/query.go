@@ -100,7 +100,7 @@ func (m *RWMutex) RHolders(ctx context.Context) ([]lease.Owner, error) {
 }
 
 // Remaining returns how long the lock stays held if nobody renews or releases it: 0 if nobody holds
-// it, lease.NoExpiry if that time has no end. It goes over the readers as RHolders does.
+// it, lease.NoExpiry if a hold has no end. It goes over the readers as RHolders does.
 func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	until, endless := int64(0), false
 	now, err := m.walk(ctx, "query", func(h holder) bool {
@@ -113,11 +113,11 @@ func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(until-now, 0)) * time.Microsecond, err
 }
 
-// ForceRelease takes the lock from its writer, whichever owner that is, and notifies the waiters.
-// Readers keep the lock. It reports whether there was a writer. The writer's leases end with
-// ErrLost: at once if they are of this Client, otherwise with their next renewal.
+// ForceRelease takes the lock from its writer and notifies the waiters. Readers keep the lock. It
+// reports whether there was a writer. The writer's leases end with ErrLost: at once if they are of
+// this Client, otherwise at their next renewal.
 //
-// The holder may still be at work: ForceRelease is for people who know that it is not.
+// The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *RWMutex) ForceRelease(ctx context.Context) (bool, error) {
 	id, err := m.writer(ctx, "force release")
 	if err != nil || id == "" {

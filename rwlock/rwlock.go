@@ -33,8 +33,8 @@ type RWMutex struct {
 
 var _ lease.Locker = (*RWMutex)(nil)
 
-// New returns the lock of that name, which is at key in Redis. It does no I/O. If an argument
-// is wrong, every call on the lock says so.
+// New returns the lock of that name, which is at key in Redis. It does no I/O. If an argument is
+// wrong, every call on the lock returns that error.
 func New(e *engine.Engine, name, key string, settings hold.Settings) *RWMutex {
 	m := &RWMutex{engine: e, settings: settings, base: base{name: name, line: linePrefix + key}}
 	if m.err = e.Broken(); m.err == nil {
@@ -59,8 +59,8 @@ func (m *RWMutex) Place() string {
 // Lock waits until nobody else holds the lock, and returns the Lease of a writer, which the caller
 // must release. Its token is greater than that of every earlier writer. A context made by
 // Lease.Context of a write lease on this same lock re-enters it: Lock then returns at once, with a
-// Lease of its own. A context that carries a read lease, and no write lease, gets ErrUpgrade at
-// once: the call would wait for itself.
+// Lease of its own. If ctx carries a read lease and no write lease, Lock returns ErrUpgrade at
+// once: it would wait for itself.
 //
 // Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and ErrBusy
 // if the lock was found held. Nothing is left behind then, and nobody else's hold is touched.
@@ -82,8 +82,8 @@ func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 // release. Its token is that of the last writer, 0 if none is known. A new reader also waits behind a writer
 // that came earlier and still waits, but behind no more than one. Otherwise RLock is like Lock.
 //
-// A context that carries a read lease re-enters it at once, even if a writer waits. So does a context that
-// carries a write lease; the reader then has a read hold of its own beside the write hold. The two may be
+// If ctx carries a read lease, RLock re-enters it at once, even if a writer waits. If ctx carries a write
+// lease, RLock is granted at once too, and the owner has a read hold beside the write hold. The two may be
 // released in any order: if the write lease is released first, the reader keeps the lock, and others may join
 // it.
 func (m *RWMutex) RLock(ctx context.Context) (*lease.Lease, error) {
@@ -98,7 +98,7 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*lease.Lease, error) {
 }
 
 // LeaseFrom returns the write lease on the lock that ctx carries: the innermost, if it carries
-// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A lease of
+// several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of
 // another Client does not count. For a read lease give RLocker to holdfast.LeaseFrom.
 func (m *RWMutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 	return m.leaseFrom(ctx, m.writing())

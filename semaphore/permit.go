@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// IDs returns the ids of the permits that the lease is on: 32 hexadecimal digits each, as in
-// Redisson. It returns nil if l is not a lease of a PermitSemaphore.
+// IDs returns the ids of the lease's permits: 32 hexadecimal digits each, as in Redisson. It
+// returns nil if l is not a lease of a PermitSemaphore.
 func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 	r, ok := (*hold.Lease)(l).Resource().(*resource)
 	if !ok {
@@ -31,7 +31,7 @@ func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 
 // ReleaseID gives back the permit with that id, whether this process, another or Redisson has taken
 // it. If no such permit is taken, or its lease is over, the error matches ErrNoPermits. A Lease on
-// the permit is lost with its next renewal. To give back a Lease of your own, use its Release.
+// the permit is lost at its next renewal. To give back a Lease of your own, use its Release.
 func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 	s = engine.Made(s)
 	raw, err := parseID(id)

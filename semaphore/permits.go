@@ -25,8 +25,8 @@ const (
 )
 
 // PermitSemaphore is a number of permits that are leased. All callers that use its name share it.
-// If a holder dies, its permits are free again after its lease. A holder that is cut off learns of
-// it.
+// If a holder dies, its permits are free again when its lease is over. The Lease notifies a holder
+// that is cut off.
 //
 // A PermitSemaphore holds no state: any number of goroutines may use one value, and what differs
 // from holder to holder is in the Lease that each Acquire returns.
@@ -56,10 +56,10 @@ func (s *PermitSemaphore) Name() string { return engine.Made(s).name }
 // Acquire waits until n permits, at least 1 and at most 1000, are free at once, and returns one
 // Lease for all of them, which the caller must release. The Lease is renewed or fixed as the
 // semaphore's options say. Its Token is 0; IDs returns the ids of its permits. A context made by
-// Lease.Context does not re-enter anything: each Acquire takes permits of its own.
+// Lease.Context does not re-enter anything: each Acquire takes other permits.
 //
-// A call for fewer permits may overtake a call that waits for more. Within one process it may not,
-// once that call has waited for a second.
+// A call for fewer permits may overtake a call that waits for more; within one process only until
+// that call has waited for a second.
 //
 // Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and
 // ErrBusy if there were too few permits. Nothing is taken then. If there are fewer than n permits
@@ -108,9 +108,9 @@ func noSuch(n int, err error) error {
 	return fmt.Errorf("%s: %w", why, errs.NoPermits)
 }
 
-// LeaseFrom returns the lease on permits of the semaphore, however many, that ctx carries: the
+// LeaseFrom returns the lease that ctx carries on permits of the semaphore, however many: the
 // innermost, if it carries several. It may have ended. ok is false if ctx carries none. LeaseFrom
-// asks nobody. A lease of another Client does not count.
+// does no I/O. A lease of another Client does not count.
 func (s *PermitSemaphore) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 	if s.usable() != nil {
 		return nil, false
@@ -157,7 +157,7 @@ func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error
 }
 
 // SetPermits sets how many permits there are in all. If more than that are taken, they stay with
-// their holders, and the number that are free is negative until enough are back.
+// their holders, and the number of free permits is negative until enough are back.
 func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 	if _, err := s.set(ctx, n, 0); err != nil {
 		return s.fail("set", err)
@@ -176,8 +176,8 @@ func (s *PermitSemaphore) set(ctx context.Context, n, onlyNew int) (*conn.Call, 
 	})
 }
 
-// AddPermits changes how many permits there are in all by delta, which may be negative. The number
-// that are free may then be negative too, until enough are back.
+// AddPermits adds delta, which may be negative, to the number of permits in all. The number of free
+// permits may then be negative too, until enough are back.
 func (s *PermitSemaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
 		return engine.Once{Script: addScript, Key: s.at.Available, Args: []any{delta, publish, s.at.Channel}}

@@ -30,7 +30,7 @@ const (
 
 // Semaphore is a number of permits. All callers that use its name share it. Nobody owns a permit: a
 // process that dies with a permit keeps it from the others for good, and anybody may release any
-// number. Where that matters, take a PermitSemaphore.
+// number. Where that matters, use a PermitSemaphore.
 //
 // A Semaphore holds no state: any number of goroutines may use one value. Each call counts once,
 // however often it had to be sent.
@@ -42,8 +42,8 @@ type Semaphore struct {
 	err    error // why it cannot be used
 }
 
-// New returns the semaphore of that name, which is at key in Redis. It does no I/O. If an
-// argument is wrong, every call on the semaphore says so.
+// New returns the semaphore of that name, which is at key in Redis. It does no I/O. If an argument
+// is wrong, every call on the semaphore returns that error.
 func New(e *engine.Engine, name, key string) *Semaphore {
 	s := &Semaphore{engine: e, name: name}
 	if s.err = e.Broken(); s.err == nil {
@@ -57,20 +57,20 @@ func New(e *engine.Engine, name, key string) *Semaphore {
 func (s *Semaphore) Name() string { return engine.Made(s).name }
 
 // Acquire waits until n permits are free at once, and takes them. With n = 0 it returns at once. A
-// call for fewer permits may overtake a call that waits for more. Within one process it may not,
-// once that call has waited for a second.
+// call for fewer permits may overtake a call that waits for more; within one process only until
+// that call has waited for a second.
 //
-// Acquire waits as long as ctx allows, also for a semaphore that has not been set yet. If ctx ends
+// Acquire waits as long as ctx allows, even if the semaphore has not been set yet. If ctx ends
 // first, the error matches ctx's error. It also matches ErrBusy if there were too few permits, or
 // ErrNoPermits if the semaphore was never set. Nothing is taken then: a request that is still on
 // its way is cancelled in the background, exactly once. Transient errors of Redis are retried until
 // ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument (n < 0) are returned at
 // once.
 //
-// If there are fewer than n permits in all, the error matches ErrNoPermits at once. Holdfast knows how many
-// there are in all if TrySetPermits has set the semaphore to more than 0, or AddPermits has made it, for a
-// week after the last call. It does not know that if a Java program has set the semaphore, or if it was set
-// to 0. Then Acquire waits, since more permits may be released than were taken.
+// If there are fewer than n permits in all, the error matches ErrNoPermits at once. Holdfast knows that
+// number, for a week after the last call, if TrySetPermits has set the semaphore to more than 0, or
+// AddPermits has made it. It does not know it if a Java program has set the semaphore, or if it was set to
+// 0. Then Acquire waits, because more permits may be released than were taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()
@@ -212,7 +212,8 @@ func (s *Semaphore) release(ctx context.Context, n int) error {
 // reports whether it did.
 //
 // If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown
-// if the semaphore may have been set, or may still be. The same holds for AddPermits and Drain.
+// if the request was sent: it may have set the semaphore, or may do so later. The same holds for
+// AddPermits and Drain.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -225,8 +226,8 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	return call.Status() == conn.Done, nil
 }
 
-// AddPermits changes how many permits there are by delta, which may be negative. The number that
-// are free may then be negative too, until enough are released.
+// AddPermits adds delta, which may be negative, to the number of permits. The number of free
+// permits may then be negative too, until enough are released.
 func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
 		return s.call(giveScript, delta, publish, s.at.Channel, 1)

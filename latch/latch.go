@@ -36,8 +36,8 @@ type Latch struct {
 	err    error // why it cannot be used
 }
 
-// New returns the latch of that name, which is at key in Redis. It does no I/O. If an argument
-// is wrong, every call on the latch says so.
+// New returns the latch of that name, which is at key in Redis. It does no I/O. If an argument is
+// wrong, every call on the latch returns that error.
 func New(e *engine.Engine, name, key string) *Latch {
 	l := &Latch{engine: e, name: name}
 	if l.err = e.Broken(); l.err == nil {
@@ -59,8 +59,8 @@ type settings struct {
 }
 
 // ExpiresIn makes the latch run out d after it was set, if it has not come to zero by then. d is at
-// least 1 ms. Waiters then get ErrDeleted, within 1.25 s of it. Without ExpiresIn a latch lasts
-// until somebody counts it down or deletes it.
+// least 1 ms. Waiters then get ErrDeleted, within 1.25 s. Without ExpiresIn a latch lasts until
+// somebody counts it down or deletes it.
 func ExpiresIn(d time.Duration) Option {
 	return func(s *settings) { s.life, s.set = d, true }
 }
@@ -69,7 +69,8 @@ func ExpiresIn(d time.Duration) Option {
 // come to zero, has run out or was deleted. It reports whether it did.
 //
 // If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown
-// if the latch may have been set, or may still be. The same holds for Delete.
+// if the request was sent: it may have set the latch, or may do so later. The same holds for
+// Delete.
 func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bool, error) {
 	s := settings{}
 	for _, o := range options {
@@ -92,7 +93,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bo
 // CountDown goes on when ctx is cancelled, so that a deferred CountDown is always right. If it is
 // not answered within 5 s, it returns an error that matches ErrUnknown, and goes on in the
 // background for up to 5 minutes. The caller must not repeat it then. The call counts in whatever
-// generation it finds, also in one that was set after the call began. If a latch is set anew within
+// generation it finds, even in one that was set after the call began. If a latch is set anew within
 // minutes, give each round a name of its own.
 func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	if err := l.usable(); err != nil {

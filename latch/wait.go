@@ -15,13 +15,12 @@ import (
 
 // Wait waits until the count is zero. It returns at once if it is, or if the latch is not set.
 //
-// Wait waits for the generation that it found when it was called. If the latch comes to zero and is
-// set again before Wait could look, Wait returns nil all the same. If the latch is deleted or runs
-// out while Wait waits, the error matches ErrDeleted. If Redis has lost its data meanwhile, or the
-// process stood still for so long that Redis has forgotten the generation (a hundred generations,
-// or a day), the error matches ErrUnknown. If ctx ends first, the error matches ctx's error,
-// and ErrBusy if Redis had answered by then. Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrDenied and the
-// like are returned at once.
+// Wait waits for the generation that it found when it was called. If the latch comes to zero and is set again before
+// Wait has looked, Wait returns nil all the same. If the latch is deleted or runs out while Wait waits, the error
+// matches ErrDeleted. If Redis has lost its data meanwhile, or the process stood still for so long that Redis has
+// forgotten the generation (a hundred generations, or a day), the error matches ErrUnknown. If ctx ends first, the
+// error matches ctx's error, and ErrBusy if Redis had answered by then. Transient errors of Redis are retried until ctx
+// ends; ErrWrongType, ErrDenied and the like are returned at once.
 //
 // Redisson keeps no generations. If a Java process has counted a latch down to zero and set it again before
 // Wait looked, the latch counts as still open. A latch that a Java process has deleted counts as one that

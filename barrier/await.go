@@ -17,10 +17,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Trip is what a party has passed.
+// Trip says which generation a party was in, and when in it the party came.
 type Trip struct {
 	// Generation is the number of the generation: the same for all its parties, and greater than that
-	// of every earlier one. It does not grow by one.
+	// of every earlier one. Numbers are not consecutive.
 	Generation int64
 	// Arrival is how many parties were still to come when this one came: Parties-1 for the first, 0 for the
 	// last, as in Java's CyclicBarrier. No two parties have the same, so one of them can be chosen for a
@@ -28,12 +28,12 @@ type Trip struct {
 	Arrival int
 }
 
-// Await waits until all parties of the barrier have called it. Then all calls return nil, with the
-// same generation. The barrier is ready for the next one at once.
+// Await waits until all parties of the barrier have called it. Then no call returns an error, and
+// all return the same generation. The barrier is ready for the next one at once.
 //
-// A party that comes keeps a place, which is renewed while Await waits. If its wait ends before the
-// last party comes, the generation breaks: at once if its ctx ends; when its lease is over if its
-// process dies, or its Client is closed.
+// A party that has come has a place, which is renewed while Await waits. If its wait ends before
+// the last party comes, the generation breaks: at once if its ctx ends; when its lease is over if
+// its process dies, or its Client is closed.
 //
 //   - ErrBroken: the generation has broken, and none of its parties go on. The error also matches
 //     ErrLost if it broke because this party's own place was lost. The next call of Await begins
@@ -46,9 +46,9 @@ type Trip struct {
 //     or has lost its data. The error also matches what ended the wait: ctx's error or ErrLost.
 //   - ErrClosed: the Client was closed, or Shutdown had begun before the call.
 //
-// When ctx has ended, Await first asks Redis which of these it was, for 3 s at most. On an error the Trip
+// When ctx has ended, Await first asks Redis which of these it was, for at most 3 s. On an error the Trip
 // names the generation in which the party had arrived. It is zero if the party had not arrived, or cannot
-// know whether it had. What a failed call may have left is taken away in the background. Transient errors of
+// know whether it had. What a failed call may have left is removed in the background. Transient errors of
 // Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned
 // at once.
 func (b *Barrier) Await(ctx context.Context) (Trip, error) {

@@ -1,5 +1,5 @@
-// Package barrier is the cyclic barrier: a number of parties wait for each other, on all processes together,
-// and then all go on. Then it is ready for the next time.
+// Package barrier is the cyclic barrier: a number of parties, in all processes together, wait for each
+// other, and then all go on. Then it is ready for the next time.
 //
 // Programs make a Barrier with Client.Barrier, and call Await:
 //
@@ -17,7 +17,7 @@
 //	tripped  the last party has come. All go on
 //	broken   a party's wait has ended before that, or its process has died. The others get ErrBroken
 //
-// The next party to come after that begins the next generation, which knows nothing of the last.
+// The first party to come after a trip or a break begins a new generation.
 //
 // Redis decides whether a generation trips or breaks, in one script. So as long as Redis keeps its
 // data the parties of a generation agree: it has tripped for all of them, or for none. A party that
@@ -36,8 +36,8 @@ import (
 
 // Barrier lets a number of parties wait for each other. All callers that use its name share it.
 //
-// A Barrier holds no state: any number of goroutines may use one value. Each call of Await is a party
-// of its own.
+// A Barrier holds no state: any number of goroutines may use one value. Each call of Await is one
+// party.
 type Barrier struct {
 	engine   *engine.Engine
 	name     string
@@ -48,8 +48,8 @@ type Barrier struct {
 }
 
 // New returns the barrier of that name for that many parties. Its keys in Redis are those of the name
-// mapped. defaults are the settings of the Client. New does no I/O. If an argument is wrong, every
-// call on the barrier says so.
+// mapped. defaults are the settings of the Client. New does no I/O. If an argument is wrong, every call
+// on the barrier returns that error.
 func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Settings, options []Option) *Barrier {
 	b := &Barrier{engine: e, name: name, parties: parties, settings: newSettings(defaults, options)}
 	if b.err = e.Broken(); b.err == nil {
@@ -67,7 +67,7 @@ func (b *Barrier) Name() string { return engine.Made(b).name }
 // Parties returns the number of parties that the barrier was made with.
 func (b *Barrier) Parties() int { return engine.Made(b).parties }
 
-// State is how a barrier stands.
+// State is the state of a barrier.
 type State struct {
 	// Generation is the number of the generation under way, or of the last one if none is; 0 if
 	// there was none within a day.
@@ -100,12 +100,13 @@ func (b *Barrier) state(ctx context.Context) (State, error) {
 	return stateIn(call), nil
 }
 
-// Reset breaks the generation under way, and reports whether it is broken: false says that none was under
-// way, or that it tripped first. It is true even if another has broken it just before. Those that wait in it get ErrBroken. A
-// barrier need not be reset after it has broken: the next party begins anew.
+// Reset breaks the generation under way, and reports whether it is broken: false if none was under way, or if it
+// tripped first; true even if another call has just broken it. Those that wait in it get ErrBroken. A broken barrier
+// needs no Reset: the next party begins a new generation.
 //
 // If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, or
-// ctx's error. It also matches ErrUnknown if the generation may have been broken, or may still be.
+// ctx's error. It also matches ErrUnknown if the request was sent: it may have broken the generation,
+// or may do so later.
 func (b *Barrier) Reset(ctx context.Context) (bool, error) {
 	bounded, cancel := engine.Bounded(ctx)
 	defer cancel()

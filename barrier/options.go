@@ -17,8 +17,8 @@ const MaxParties = 100_000
 type Option func(*hold.Settings)
 
 // Lease sets how long the place of a party lasts after its last renewal. If a party's process dies,
-// its generation breaks between d and d + 1.25 s later. The place is renewed every third of d while
-// the party waits. The default is the Client's, 30 s without WithDefaults; d is at least
+// its generation breaks d to d + 1.25 s after that renewal. The place is renewed every third of d
+// while the party waits. The default is the Client's, 30 s without WithDefaults; d is at least
 // lease.MinLease.
 func Lease(d time.Duration) Option { return func(s *hold.Settings) { s.Length = d } }
 

@@ -17,7 +17,8 @@ type Status struct {
 	Name     string `json:"name"`
 	Identity string `json:"identity"` // of this candidate
 	Leading  bool   `json:"leading"`  // this candidate leads
-	// Leader is who leads, by Redis. It is nil if nobody does, or if Redis did not answer in time.
+	// Leader is who leads, as Redis says. It is nil if nobody does, or if Redis did not answer in
+	// time.
 	Leader *LeaderStatus `json:"leader"`
 }
 
@@ -34,12 +35,11 @@ type LeaderStatus struct {
 // for a second, if nothing else is said.
 const handlerPatience = 500 * time.Millisecond
 
-// Handler returns a handler for probes and for people. It answers 200 if this Election's Run leads,
-// and 503 if not, with a Status as JSON. Where it leads, it answers at once, without asking Redis.
-// Where it does not, it asks Redis who does, for at most half a second. The status code does not depend
-// on that answer.
+// Handler returns a handler for probes and for people. It answers 200 if this Election's Run leads, and
+// 503 if not, with a Status as JSON. If it leads, it answers at once, without asking Redis. If not, it
+// asks Redis who leads, for at most half a second. The status code does not depend on Redis.
 //
-// As a readiness probe it sends requests to the leader alone. For a liveness probe use Check.
+// As a readiness probe it lets requests go only to the leader. For a liveness probe use Check.
 func (e *Election) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := Status{Name: e.Name(), Identity: e.Identity()}
@@ -71,10 +71,10 @@ func (e *Election) leads(ctx context.Context) (info Info, known bool) {
 }
 
 // Elector is an Election as gocron's Elector, for its option WithDistributedElector: jobs then run
-// in the leader's process alone.
+// only in the leader's process.
 type Elector struct{ election *Election }
 
-// Elector returns the Election as gocron's Elector. Its Run must go on elsewhere.
+// Elector returns the Election as gocron's Elector. The program must call Run itself.
 func (e *Election) Elector() Elector { return Elector{e} }
 
 // IsLeader returns nil if the Election's Run leads; otherwise an error that matches ErrNoLeader.

@@ -16,7 +16,7 @@ import (
 )
 
 // Election is one candidate of the election of its name. Run campaigns and leads; the other methods
-// can be called by anybody, also in processes that only want to know who leads. Any number of
+// can be called by anybody, even in processes that only want to know who leads. Any number of
 // goroutines may use one value.
 type Election struct {
 	resource resource
@@ -46,10 +46,9 @@ func (e *Election) Name() string { return engine.Made(e).resource.Name() }
 func (e *Election) Identity() string { return engine.Made(e).config.identity }
 
 // IsLeader reports whether this Election's Run leads at this moment: its work runs, and the work's
-// context has not ended. It asks nobody, so it is cheap. It is never true after the local deadline of
-// the lease, before which nobody else can lead as long as Redis keeps its data. What it says may be
-// over in the next instant: what must not happen twice belongs into the work, with its context and
-// its token.
+// context has not ended. It does no I/O. It is never true after the local deadline of the lease, before
+// which nobody else can lead as long as Redis keeps its data. The answer may be outdated in the next
+// instant: do what must not happen twice in the work, with its context and its token.
 func (e *Election) IsLeader() bool {
 	t := engine.Made(e).current.Load()
 	return t != nil && t.lasts()
@@ -73,7 +72,7 @@ func (e *Election) failed(op string, err error) error { return errs.Call(op, kin
 
 func (e *Election) engine() *engine.Engine { return engine.Made(e).resource.Engine }
 
-// Check is for a liveness probe, and asks nobody. It returns an error if the process should be restarted: if
+// Check is for a liveness probe, and does no I/O. It returns an error if the process should be restarted: if
 // the work of a term has gone on for longer than staleFor after the end of the term, or if Run has returned
 // an error of its own, so that this candidate never leads again. In the first case the error matches what
 // ended the term: ErrLost, ErrResigned, ErrClosed, or what ended Run's context; in the second it is Run's
@@ -103,8 +102,8 @@ func (e *Election) Check(staleFor time.Duration) error {
 // It asks the leader that it finds, never the next one. If nobody leads, the error matches
 // ErrNoLeader.
 //
-// The former leader campaigns again, behind those that wait with its priority. If nobody else waits,
-// it leads again.
+// The former leader campaigns again, behind the waiting candidates of its priority. If nobody else
+// waits, it leads again.
 func (e *Election) RequestResign(ctx context.Context) error {
 	const op = "request resignation of"
 	info, err := e.ask(ctx, op)

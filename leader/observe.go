@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Observe returns who leads: first the present leader, and then each change. The zero Info, for
-// which Leads is false, says that nobody does. If leaders change faster than they can be seen, those
-// in between are left out, and so may be the time in which nobody led. A leader of an older term than
-// one that was seen is never returned, even if Redis has lost its data since: it is seen as nobody.
+// Observe returns who leads: first the present leader, and then each change. The zero Info, for which
+// Leads is false, says that nobody does. If leaders change faster than Observe can look, those in
+// between are left out, and so may be the time in which nobody led. A leader of an older term than one
+// already returned counts as nobody, even if Redis has lost its data since.
 //
 // The sequence ends when ctx ends or the Client is closed; at once, with a line in the log, if the name or an
-// option is wrong. If Redis refuses to say who leads, that is
-// logged, and asked again each second. A change is seen at once, by a message, or within 1.25 s, by a
-// poll. Observers of a process share one subscription and one poll.
+// option is wrong. If Redis refuses to say who leads, Observe logs that, and asks again each second. A change
+// is seen at once, by a message, or within 1.25 s, by a poll. Observers of a process share one subscription
+// and one poll.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Info] {
 	return func(yield func(Info) bool) {
 		if err := e.usable("observe"); err != nil {

@@ -43,18 +43,18 @@ func Identity(name string) Option { return func(c *config) { c.identity = name }
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
 // Priority puts the candidate before waiting candidates with a lower one. p is from -MaxPriority to
-// MaxPriority; the default is 0. Among equals the one that came first is the first. A candidate that
-// has waited for 115 days counts as one priority higher. A leader of lower priority goes on leading:
-// see Preempt.
+// MaxPriority; the default is 0. Equals are in the order in which they came. A candidate that has
+// waited for 115 days counts as one priority higher. A leader of lower priority goes on leading: see
+// Preempt.
 func Priority(p int) Option { return func(c *config) { c.priority = p } }
 
-// Preempt makes the candidate, while it waits, ask a leader of lower priority to resign. That
-// leader's term ends with ErrResigned, and the next leads when its work has returned. The default
-// is to wait.
+// Preempt makes the candidate ask a leader of lower priority to resign, while it waits. That
+// leader's term ends with ErrResigned, and the next candidate leads when that leader's work has
+// returned. The default is to wait.
 func Preempt() Option { return func(c *config) { c.preempt = true } }
 
-// MaxTerm ends each term with ErrResigned when it has lasted for d, less a random part of up to a tenth,
-// so that terms which began together do not end together. The candidate then waits behind the others of
+// MaxTerm ends each term with ErrResigned when it has lasted for d, minus up to a tenth of d at random,
+// so that terms that began together do not end together. The candidate then waits behind the others of
 // its priority. The default is 0: no bound. Any other d is at least MinLease.
 func MaxTerm(d time.Duration) Option { return func(c *config) { c.maxTerm = d } }
 

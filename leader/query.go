@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Info is what a leader has said of itself. The zero Info stands for nobody.
+// Info is what a leader says about itself. The zero Info stands for nobody.
 type Info struct {
-	// Identity and Value are those of the options of the leader's Election.
+	// Identity and Value are as the leader's options set them.
 	Identity string
 	Value    string
 	// Priority is the leader's.
@@ -61,9 +61,9 @@ func (e *Election) look(ctx context.Context) (Info, error) {
 	return infoIn(call), nil
 }
 
-// Candidate is one that waits to lead.
+// Candidate is one candidate that waits to lead.
 type Candidate struct {
-	// Identity is that of its Election's options.
+	// Identity is as the candidate's options set it.
 	Identity string
 	Priority int
 	// Owner is the id under which it waits.

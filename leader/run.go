@@ -24,22 +24,23 @@ import (
 //   - If the work returns an error while its term lasts, Run logs it, gives the lead up, and
 //     campaigns again a second later.
 //   - If the term has ended, Run campaigns again, whatever the work returns: at once, or a second
-//     later if the term was shorter than that. A term ends before its work by a loss (the context's
-//     cause matches ErrLost); by Resign, RequestResign, Preempt, MaxTerm or a missing Alive
-//     (ErrResigned); or with ctx.
+//     later if the term lasted less than a second. A term ends before its work by a loss (the
+//     context's cause matches ErrLost); by Resign, RequestResign, Preempt, MaxTerm or a missing
+//     Alive (ErrResigned); or with ctx.
 //   - If ctx ends, Run returns an error that matches ctx's error, and the work's error.
 //
 // The work's context, made from ctx, ends before another can lead. While the work runs, nobody else
 // can lead unless the lease is lost. Run gives the lead up only after the work has returned, so a
-// work that does not heed its context keeps the others waiting. After a whole lease the log names
-// it, and Check finds it. If the work panics, Run gives the lead up, and the panic goes on.
+// work that does not heed its context keeps the others waiting. If it does so for a whole lease,
+// the log names it; Check finds it. If the work panics, Run gives the lead up, and the panic goes
+// on.
 //
-// Transient errors of Redis are retried until ctx ends, and ErrNotReplicated once a second. After what an
-// operator can mend (ErrOutOfMemory, ErrDenied, a full disk of Redis) Run logs the error and campaigns again:
-// a second later, then after longer pauses, 5 s at most. ErrClosed, ErrWrongType, ErrBadArgument and the like
-// are returned. After such an end Check returns the error. One Run of an Election goes on at a time; another
-// fails with ErrBadArgument. End ctx, and wait for Run, before you close the Client: Close does not give the
-// lead up, so the next candidate would wait for the end of the lease.
+// Transient errors of Redis are retried until ctx ends, and ErrNotReplicated once a second. After an error
+// that an operator can mend (ErrOutOfMemory, ErrDenied, a full disk of Redis) Run logs it and campaigns
+// again: a second later, then after longer pauses, at most 5 s. Run returns ErrClosed, ErrWrongType,
+// ErrBadArgument and the like. After that Check returns the error too. One Run of an Election goes on at a
+// time; another fails with ErrBadArgument. End ctx, and wait for Run, before you close the Client: Close does
+// not give the lead up, so the next candidate would wait for the end of the lease.
 func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
 	const op = "lead"
 	if err := e.usable(op); err != nil {

@@ -37,7 +37,7 @@ type Term struct {
 }
 
 // Token returns the fencing token of the term: a number greater than that of every earlier term of
-// the name. With it what the work writes to can refuse a leader that has been overtaken.
+// the name. With it the resource that the work changes can refuse a leader that has been overtaken.
 func (t *Term) Token() int64 { return engine.Made(t).lease.Token() }
 
 // Deadline returns when the term ends if its lease is not renewed before then.
@@ -58,9 +58,9 @@ func (t *Term) over(why string) error {
 	return t.election.failed("lead", fmt.Errorf("%w: %s", errs.Resigned, why))
 }
 
-// Alive says that the work is alive, and promises that it says so again within d. If it does not, the term
-// ends with ErrResigned. So a work that hangs does not lead for ever. If it does not heed its context either,
-// Check finds it. If d is 0, the promise ends. Without a call of Alive there is no promise.
+// Alive says that the work is alive, and promises another call within d. Without that call the term ends with
+// ErrResigned, so a work that hangs does not lead for ever. If it does not heed its context either, Check
+// finds it. If d is 0, the promise ends. A work that never calls Alive promises nothing.
 func (t *Term) Alive(d time.Duration) {
 	t = engine.Made(t)
 	t.mu.Lock()

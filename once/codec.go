@@ -17,11 +17,10 @@ type Codec interface {
 	Decode(data []byte, result any) error
 }
 
-// JSON is the Codec of a Once for which no option says another: encoding/json, except that a []byte and a
-// string are kept as they are, if that is the type T of Value. If T is an interface type, such as any, every
-// result is JSON. Other callers then get what JSON makes of it: a float64 for an int, a text in base64 for a
-// []byte. A Codec of your own that calls JSON does not see T, so use it only with types that are no
-// interfaces.
+// JSON is the default Codec: encoding/json, except that a []byte and a string are kept as they are, if that
+// is the type T of Value. If T is an interface type, such as any, every result is JSON. Other callers then
+// get what JSON makes of it: a float64 for an int, a text in base64 for a []byte. A Codec of your own that
+// calls JSON does not see T, so use it only with types that are not interfaces.
 var JSON Codec = jsonCodec{}
 
 type jsonCodec struct{}

@@ -1,4 +1,4 @@
-// Package once does work once for a key, on all processes together, and gives everyone its result:
+// Package once does work once for a key, in all processes together, and gives everyone its result:
 // an idempotency key, or the filling of a cache. Beside it is Tick, one winner for each time of a
 // schedule.
 //
@@ -18,11 +18,11 @@
 //
 // # How often the work is done
 //
-// At least once: if a process dies after the work and before its result is written, or if Redis
-// loses its data, the work is done again. As long as neither happens, and no process stands still
-// for longer than its lease, it is done exactly once in the time of Keep. Never do two callers do it
-// at once, on the conditions of a Mutex. docs/guarantees.md has each case. Where twice is wrong, give
-// Token to what the work changes, or claim first and work then, by Tick: that is at most once.
+// At least once: if a process dies after the work and before its result is written, or if Redis loses
+// its data, the work is done again. As long as neither happens, and no process stands still for longer
+// than its lease, it is done exactly once in the time of Keep. Two callers never do it at the same
+// time, on the conditions of a Mutex. docs/guarantees.md has each case. If twice is wrong, give Token
+// to what the work changes, or claim the work by Tick before you do it: that is at most once.
 package once
 
 import (
@@ -51,7 +51,7 @@ type Once struct {
 }
 
 // New returns the Once of that name, which is mapped in Redis. defaults are the lease options of the
-// Client. New does no I/O. If an argument is wrong, every call says so.
+// Client. New does no I/O. If an argument is wrong, every call returns that error.
 func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options []Option) *Once {
 	o := &Once{engine: e, name: name, mapped: mapped, settings: newSettings(options)}
 	o.hold = hold.NewSettings(defaults, o.lease)
@@ -67,13 +67,13 @@ func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options
 // Name returns the name that the Once was made with.
 func (o *Once) Name() string { return engine.Made(o).name }
 
-// Forget forgets the result of a key, so that the next call does the work again. If there is no
-// result, it returns nil and does nothing. While the work is under way it does nothing, and the error
-// matches ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
-// ErrUnavailable, and the result may be forgotten all the same.
+// Forget forgets the result of a key, so that the next call does the work again. If there is no result,
+// it returns nil and does nothing. While the work is under way it does nothing, and the error matches
+// ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
+// ErrUnavailable, and the result may or may not be forgotten.
 //
-// The next token of the key is greater all the same. A call of another process that has read the
-// result already may still return it.
+// The key's next token is greater even after that. A call of another process that has already read
+// the result may still return it.
 func (o *Once) Forget(ctx context.Context, key string) error {
 	r, err := o.resource(key)
 	if err == nil {

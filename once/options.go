@@ -63,10 +63,10 @@ func (s *settings) check() error {
 // call after that does the work again. The default is DefaultKeep.
 func Keep(d time.Duration) Option { return func(s *settings) { s.keep = d } }
 
-// KeepErrors makes the error of the work be kept for d, at least 1 ms: until then every call on the
-// key fails, with an error that matches ErrWorkFailed and has that error's text, cut after 4 KiB.
-// The caller whose work has failed gets the error itself. An error is not kept if the context of the
-// work has ended by then. The default is that errors are not kept: the next caller does its own work.
+// KeepErrors keeps the error of the work for d, at least 1 ms. Meanwhile every call on the key fails,
+// with an error that matches ErrWorkFailed and has that error's text, cut after 4 KiB. The caller whose
+// work has failed gets the error itself. An error is not kept if the context of the work has ended by
+// then. By default errors are not kept: the next caller does its own work.
 func KeepErrors(d time.Duration) Option { return func(s *settings) { s.keepErrors = d } }
 
 // Busy says what a call does while another does the work of its key.
@@ -82,14 +82,14 @@ const (
 // OnBusy sets what a call does while another does the work of its key. The default is Wait.
 func OnBusy(b Busy) Option { return func(s *settings) { s.busy = b } }
 
-// Pausable makes the Once heed Client.Pause of its name: while that is paused, the work of no key begins. A caller that
-// would do it waits or fails at once, as OnBusy says; its error matches ErrPaused. Results that are kept are returned.
-// Pausable costs one request more for each work.
+// Pausable makes the Once heed Client.Pause of its name: while the name is paused, no work begins. A caller that would
+// do the work waits or fails at once, as OnBusy says; its error matches ErrPaused. Kept results are still returned.
+// Pausable costs one more request for each work.
 func Pausable() Option { return func(s *settings) { s.pausable = true } }
 
-// Fingerprint makes the key stand for work on this payload alone. A call with another payload
-// under the same key fails with ErrMismatch, while the work is done and while its result is kept.
-// Redis keeps the SHA-256 of the payload. A call without Fingerprint fits any payload.
+// Fingerprint binds the key to work on this payload. A call with another payload under the same key
+// fails with ErrMismatch, while the work is under way and while its result is kept. Redis keeps the
+// SHA-256 of the payload. A call without Fingerprint fits any payload.
 func Fingerprint(payload []byte) Option {
 	sum := sha256.Sum256(payload)
 	return func(s *settings) { s.payload = hex.EncodeToString(sum[:]) }

@@ -22,10 +22,10 @@ import (
 //
 // work runs on the caller's goroutine, and its ctx is made from the caller's. So it ends with the
 // caller's own ctx, carries its values, and also ends when the hold on the key is lost, with a cause
-// that says why (ErrLost and so on). If the ctx of the caller that does the work ends, the work of
-// nobody else ends: the next caller does its own work, from the beginning. If work must not be
-// broken off because one caller has left, detach it: context.WithoutCancel(ctx), with a deadline. A
-// caller that waits leaves at once when its ctx ends, and the others wait on.
+// that says why (ErrLost and so on). If the ctx of the caller that does the work ends, nobody else's
+// call fails: the next caller does its own work, from the beginning. If work must not end because one
+// caller has left, detach it: context.WithoutCancel(ctx), with a deadline. A caller that waits leaves
+// at once when its ctx ends, and the others wait on.
 //
 // # Results and errors
 //
@@ -34,9 +34,9 @@ import (
 //
 //   - An error of work is returned as it is, and not kept (see KeepErrors). The next caller, which may be one
 //     that waits already, does its own work. The same holds if work panics.
-//   - ErrMismatch: the key stands for another payload. ErrWorkFailed: the work has failed, and its
+//   - ErrMismatch: the key belongs to another payload. ErrWorkFailed: the work has failed, and its
 //     error was kept.
-//   - ErrBusy: another was at work until ctx ended, or with OnBusy(Fail) when asked.
+//   - ErrBusy: another was at work until ctx ended or, with OnBusy(Fail), when Redis was asked.
 //   - ErrTooLarge, or an error of the Codec: the work is done, and its result was not kept.
 //   - ErrLost, ErrExpired, ErrMaxHold or ErrClosed: the hold ended before the result was written. The
 //     work may have been done by another too.
@@ -44,14 +44,14 @@ import (
 //     on trying to write it until the lease would be over.
 //
 // Other errors are those of Locker: ErrUnavailable, ErrClosed, ErrWrongType, ErrOutOfMemory and so
-// on. If work calls Value with its own key, and its own ctx, it would wait for itself: that is
-// refused with ErrBadArgument, as long as the hold lasts.
+// on. If work calls Value with its own key and its own ctx, it would wait for itself: as long as
+// the hold lasts, that call fails with ErrBadArgument.
 //
 // # Work that outlives its hold
 //
-// Work that is detached, or does not look at its ctx, may go on after the hold was lost. It holds nobody up:
-// the next caller, even one of this process, gets the result that another has written meanwhile, or does the
-// work.
+// Work that is detached, or does not look at its ctx, may go on after the hold was lost. Nobody waits for
+// it: the next caller, even one of this process, gets the result that another has written meanwhile, or does
+// the work.
 func Value[T any](ctx context.Context, o *Once, key string, work func(ctx context.Context) (T, error)) (T, error) {
 	var value T
 	if work == nil {

@@ -14,7 +14,7 @@
 //	                                      pause, TryLock fails
 //
 // A MultiLock has no keys and no scripts. Each of its locks is asked for, renewed and released as
-// if it was alone, and keeps its own promises and its own token.
+// if it were alone, and keeps its own promises and its own token.
 //
 // # The states of a Lease
 //
@@ -31,7 +31,7 @@
 //   - The locks are taken in one order, whatever order they were given in: by place, which is the
 //     key and the address of the server. So no two callers wait for each other in a circle.
 //   - A Lease begins only when none of the locks that were taken has ended meanwhile.
-//   - A wait for one lock ends when one that was taken before is lost.
+//   - A wait for one lock ends when a lock that was taken before it is lost.
 //   - What was taken by a call that fails is given back before the call returns, or in the
 //     background if ctx has ended.
 //   - A wait is no work yet. It does not carry the leases of the locks that were taken, so the

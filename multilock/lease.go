@@ -19,7 +19,7 @@ import (
 // Lease is one acquisition of all locks of a MultiLock. It ends when it is released, or when the
 // first of its locks is lost. The other locks then stay held until the Lease is released.
 //
-// A nil Lease, which a Lock that failed returns, counts as one that has ended, as a nil lease.Lease
+// A nil Lease, which a failed Lock returns, counts as one that has ended, as a nil lease.Lease
 // does.
 type Lease struct {
 	leases  []*lease.Lease // in the order in which the locks were given
@@ -64,8 +64,8 @@ func (l *Lease) tell() {
 	l.told.Do(func() { close(l.done) })
 }
 
-// Context returns a context for the work that the locks protect: parent, but cancelled when the
-// first of the locks ends, with the cause of that lock. Locking the MultiLock, or one of its locks,
+// Context returns a context for the work that the locks protect: parent, but also cancelled when
+// the first of the locks ends, with that lock's cause. Locking the MultiLock, or one of its locks,
 // with this context re-enters.
 func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
@@ -77,8 +77,8 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return hold.CarryWhole(parent, l.account.identity, l)
 }
 
-// Done returns a channel that is closed when the lease has ended, however it ended, and its
-// contexts are cancelled.
+// Done returns a channel that is closed when the lease has ended, in whatever way, and its contexts
+// are cancelled.
 func (l *Lease) Done() <-chan struct{} {
 	if l.absent() {
 		return none.Done()
@@ -139,7 +139,7 @@ func (l *Lease) Tokens() []int64 {
 	return tokens
 }
 
-// Release releases every lock, all at the same time. If one of them fails, the others are released
+// Release releases all locks at the same time. If the release of one fails, the others are released
 // all the same. Release returns the errors of those that failed, joined. Each is an error of
 // lease.Lease.Release.
 func (l *Lease) Release(ctx context.Context) error {

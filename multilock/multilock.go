@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// MultiLock is several locks that are held together or not at all. They may be of any kind but a
-// PermitSemaphore's, and of different Clients. A MultiLock holds no state: any number of goroutines
-// may use one value.
+// MultiLock is several locks that are held together or not at all. They may be of any kind except a
+// PermitSemaphore's Locker, and of different Clients. A MultiLock holds no state: any number of
+// goroutines may use one value.
 //
 // The locks are taken one after another, in an order that does not depend on how they were given:
 // by their keys in Redis, and for locks of the same key on different servers by the addresses that
 // the Clients were given. So two callers that want the same locks never wait for each other in a
-// circle, in whatever order they name them. Processes must therefore use the same addresses if they
-// lock one name on several servers. And no process may lock one of several locks alone and then ask
+// circle, in whatever order they name them. This needs two things: processes that lock one name on
+// several servers use the same addresses, and no process locks one of the locks alone and then asks
 // for the rest.
 type MultiLock struct {
 	members []member // in the order in which they are taken
@@ -38,9 +38,9 @@ type member struct {
 	given  int // its index among the arguments of New
 }
 
-// New returns all of the locks as one. It does no I/O. If the arguments are wrong, every call says
-// so: if there are no locks, if one is given twice, or if one is not a lease.Placed, such as the
-// permits of a PermitSemaphore.
+// New returns all of the locks as one. It does no I/O. If the arguments are wrong, every call
+// returns that error: if there are no locks, if one is given twice, or if one is not a
+// lease.Placed, such as the permits of a PermitSemaphore.
 func New(lockers ...lease.Locker) *MultiLock {
 	if len(lockers) == 0 {
 		return &MultiLock{err: errNone}
@@ -118,7 +118,7 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 }
 
 // LeaseFrom returns the lease on all of the locks that ctx carries: the innermost, if it carries
-// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A lease of other
+// several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of other
 // Clients does not count. A context that carries a lease on a MultiLock also carries those on its
 // locks, one by one.
 func (m *MultiLock) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {

@@ -1,5 +1,5 @@
 // Package quorum is one lock on several independent servers, which is held while a majority of them
-// vouch for it: Redlock, with a token that grows, and with servers that have lost their data and do
+// vouch for it. It is Redlock, with a token that grows; and servers that have lost their data do
 // not count.
 //
 // Programs make a Quorum with holdfast.NewQuorum and holdfast.NewQuorumOf. docs/quorum.md says what
@@ -18,13 +18,13 @@
 //	                                giveBack: of a round that is no grant
 //
 // On each server the lock is a lease.Locker of that server's Client, a Mutex as a rule. It is asked
-// for, renewed and released as if it was alone.
+// for, renewed and released as if it were alone.
 //
 // # The marker of a server
 //
 // The key holdfast_quorum shows that a server has kept its data. It has an origin, a time by the
-// server's clock, and the set of servers for which it was written. mark.lua is what writes it. The
-// origin is the event from which on the server is known to have kept its data:
+// server's clock, and the set of servers for which it was written. mark.lua writes it. The origin
+// is the event since which the server is known to have kept its data:
 //
 //	noMarker      ""       there is no marker
 //	foundEmpty    "empty"  the server had no marker when a round asked it. It is new, or has lost
@@ -66,7 +66,7 @@
 //     after that.
 //   - Who may not ask yet (turn) loses time, never safety: where servers do not answer, or have
 //     forgotten the order, all may ask.
-//   - What a round that is no grant was granted is given back, answered or not.
+//   - What a round without a grant has taken is given back, answered or not.
 //
 // # What may be called from where
 //
@@ -75,6 +75,6 @@
 // them: not a server, not a context's cancel, not telemetry or the log. The code copies under the
 // mutex, and calls out afterwards: lose, life.end.
 //
-// Requests to several servers go out on goroutines that each starts and waits for. What is to go on
-// longer runs in the background of a Client, whose Close waits for it.
+// Requests to several servers go out on goroutines that the function each starts and waits for.
+// What is to go on longer runs in the background of a Client, whose Close waits for it.
 package quorum

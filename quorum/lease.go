@@ -12,11 +12,11 @@ import (
 )
 
 // Lease is one acquisition of a Quorum. It lasts until it is released, or until fewer than a
-// majority of the servers vouch for it. The servers that granted it are renewed, each by its own
-// Client. A server that was lost is not asked again.
+// majority of the servers vouch for it. On each server its own Client renews the lease. A server
+// that was lost is not asked again.
 //
-// A nil Lease, which a Lock that failed returns, counts as one that has ended, as a nil
-// lease.Lease does.
+// A nil Lease, which a failed Lock returns, counts as one that has ended, as a nil lease.Lease
+// does.
 type Lease struct {
 	hold *majorityHold
 	life *life
@@ -57,9 +57,10 @@ func (l *Lease) Tokens() []int64 {
 	return tokens
 }
 
-// Context returns a context for the work that the lease protects: parent, but cancelled when the
-// lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed). Locking
-// the Quorum with this context re-enters. The context is freed when parent or the lease ends.
+// Context returns a context for the work that the lease protects: parent, but also cancelled when
+// the lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed).
+// Locking the Quorum with this context re-enters. The context is freed when parent or the lease
+// ends.
 func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return none.Context(parent)
@@ -68,7 +69,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return l.life.context(parent, hold.CarryWhole(work, l.hold.quorum.identity, l))
 }
 
-// Done returns a channel that is closed when the lease has ended, however it ended.
+// Done returns a channel that is closed when the lease has ended, in whatever way.
 func (l *Lease) Done() <-chan struct{} {
 	if l.absent() {
 		return none.Done()
@@ -95,8 +96,8 @@ func (l *Lease) Deadline() time.Time {
 	return l.hold.deadline()
 }
 
-// Release ends the lease, and with the last lease of the hold the lock. It returns nil when a
-// majority of the servers is free, so that another caller can be granted the lock. The rest are
+// Release ends the lease; the release of the hold's last lease frees the lock. It returns nil when
+// a majority of the servers is free, so that another caller can be granted the lock. The rest are
 // released in the background.
 //
 // Release goes on when ctx is cancelled. It waits for each server for at most half a second,

@@ -17,9 +17,9 @@ import (
 const kind = "quorum"
 
 // Quorum is one lock that is held when a majority of independent servers grant it, so that it
-// outlives the failure of the others. It is Redlock, with a token that grows, and servers
-// that have lost their data do not count. A Quorum holds no state: any number of goroutines may use
-// one value.
+// outlives the failure of the others. It is Redlock, with a token that grows; and servers that have
+// lost their data do not count. A Quorum holds no state: any number of goroutines may use one
+// value.
 //
 // docs/quorum.md says what it promises, and on what conditions.
 type Quorum struct {
@@ -34,7 +34,7 @@ type Quorum struct {
 }
 
 // New returns the lock of that name on those servers. longest is the longest lease that anybody
-// takes on it. New does no I/O. If an argument is wrong, every call on the lock says so.
+// takes on it. New does no I/O. If an argument is wrong, every call on the lock returns that error.
 func New(name string, members []Member, longest time.Duration) *Quorum {
 	q := &Quorum{name: name, members: members, longest: longest}
 	for _, m := range members {
@@ -75,12 +75,11 @@ func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
 // the caller must release. A context made by Lease.Context re-enters, without asking a
 // server.
 //
-// Lock asks all servers at once, and waits for each for at most half a second. If that is no
-// grant, it gives back what it has taken, and asks again after a random time, at most 250 ms,
-// as long as ctx allows. If ctx ends, the error matches ctx's error. It also matches ErrBusy if
-// another was found to hold the lock, or if its turn had not come: a process that has seen others wait in the last 10 s
-// asks only in turn. It matches ErrNoQuorum if no majority could be asked. If an error
-// that asking again does not mend keeps a majority from granting, Lock returns it at once. What
+// Lock asks all servers at once, and waits for each for at most half a second. If no majority grants, it gives back
+// what it has taken, and asks again after a random time, at most 250 ms, as long as ctx allows. If ctx ends, the error
+// matches ctx's error. It also matches ErrBusy if another was found to hold the lock, or if the caller's turn had not
+// come: a process that has seen others wait in the last 10 s asks only in turn. It matches ErrNoQuorum if no majority
+// could be asked. If an error that a retry cannot mend keeps a majority from granting, Lock returns it at once. What
 // unanswered requests have taken is given back within a second of the answer, or runs out.
 func (q *Quorum) Lock(ctx context.Context) (*Lease, error) {
 	return q.acquire(ctx, "lock", true)
@@ -95,7 +94,7 @@ func (q *Quorum) TryLock(ctx context.Context) (*Lease, error) {
 
 // LeaseFrom returns the lease on the Quorum that ctx carries: the innermost, if it carries several.
 // It is the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx
-// carries none. LeaseFrom asks nobody.
+// carries none. LeaseFrom does no I/O.
 func (q *Quorum) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
 	if q.usable() != nil {
 		return nil, false

@@ -106,13 +106,13 @@ func (l *Limiter) look(ctx context.Context, fresh time.Duration) (answer, error)
 }
 
 // Set sets the rate, for all processes and all keys: by the options Rate and Burst, as Client.Limiter takes
-// them. It stays set until the next Set; in Redis for 30 days after the last call of any process. Units that
-// were taken stay taken.
+// them. The rate stays set until the next Set, but Redis forgets it 30 days after the last call of any
+// process. Units that were taken stay taken.
 //
-// The next call on the limit itself counts by it; with Share, one of another process that was refused just before may be
-// refused for 1.25 s more. Other processes learn of it within 1.25 s for their keys, and
-// for those that wait: these go on in their order, sooner or later than they would have. Set on a limit of For
-// is for that key alone, until the next Set on the Limiter.
+// The limit itself has the new rate from the next call on; but with Share, another process whose call was just refused
+// may go on refusing for 1.25 s. For keys, and for calls that wait, other processes learn of the rate within 1.25 s.
+// Calls that wait keep their order, and go on sooner or later than they would have. Set on a limit of For is for that
+// key only, until the next Set on the Limiter.
 //
 // If ctx ends before Redis has answered, the error matches ctx's error, and ErrUnknown if the rate may
 // have been set.

@@ -1,5 +1,6 @@
 // Package limiter bounds how much is done in a time, in all processes together: calls of an API that allows
-// 100 a minute, mails an hour, requests of one user. Who comes too early is refused, or waits in turn.
+// 100 a minute, mails an hour, requests of one user. A caller that comes too early is refused, or waits in
+// turn.
 //
 // Programs make a Limiter with Client.Limiter:
 //
@@ -10,10 +11,10 @@
 //
 // # How it counts
 //
-// By GCRA, the generic cell rate algorithm, in one script, on the server's clock. A limit has one number: its debt, for how
-// long it is not full. Each unit adds its time to the debt (d/n of Rate), and time pays it off. While there is room for it in
-// the time of Burst, a unit may be taken at once. A caller that waits is the last that has added to the debt, and
-// so knows its time to the microsecond: it sleeps until then, and asks nobody. So callers come in the order in
+// By GCRA, the generic cell rate algorithm, in one script, on the server's clock. A limit has one number, its debt: the
+// time until it is full again. Each unit adds its time to the debt (d/n of Rate), and time pays it off. A unit may be
+// taken at once while the debt with it fits into the time of Burst. A caller that must wait adds to the debt first, and
+// so knows its time to the microsecond: it sleeps until then, without asking again. So callers come in the order in
 // which Redis heard of them, whichever process they are in.
 //
 // A limit has one key in Redis, which goes when the limit is full again. docs/limiter.md says what is promised, and
@@ -46,8 +47,8 @@ const (
 
 // Limiter bounds how much is done in a time. All callers that use its name share it.
 //
-// Any number of goroutines may use one value. Keep it, and make others of it by For: a Limiter remembers the
-// rate that Set has set, and what its process has taken by Share.
+// Any number of goroutines may use one value. Keep it, and make those of keys from it, by For: a Limiter
+// remembers the rate that Set has set, and what its process has taken by Share.
 type Limiter struct {
 	engine *engine.Engine
 	name   string
@@ -67,7 +68,7 @@ type Semaphore interface {
 }
 
 // New returns the limiter of that name, which is mapped in Redis. semaphore makes the semaphore of Concurrent. New
-// does no I/O. If an argument is wrong, every call says so.
+// does no I/O. If an argument is wrong, every call returns that error.
 func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, options []Option) *Limiter {
 	l := &Limiter{engine: e, name: name, mapped: mapped, alone: true, family: new(family)}
 	if l.err = e.Broken(); l.err == nil {
@@ -84,9 +85,9 @@ func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, opti
 	return l
 }
 
-// For returns the limit of a key, such as a user or an address: each key has a limit of its own, by the same
-// rate. It does no I/O, and the returned value need not be kept. It is the limit of the name "<name>:<key>", where
-// "%" is written "%25" in the key and ":" is written "%3A". The key may be any bytes, but not empty.
+// For returns the limit of a key, such as a user or an address: each key has its own limit, at the same rate. It
+// does no I/O, and the returned value need not be kept. It is the limit of the name "<name>:<key>", where "%" is
+// written "%25" in the key and ":" is written "%3A". The key may be any bytes, but not empty.
 func (l *Limiter) For(key string) *Limiter {
 	l = engine.Made(l)
 	of := &Limiter{engine: l.engine, name: l.name + ":" + key, family: l.family, err: engine.Usable(l.engine, l.err)}
@@ -102,15 +103,15 @@ func (l *Limiter) For(key string) *Limiter {
 // Name returns the name that the limiter was made with; for one that For has made, "<name>:<key>".
 func (l *Limiter) Name() string { return engine.Made(l).name }
 
-// Decision is what Allow says.
+// Decision is the answer of Allow.
 type Decision struct {
 	Allowed bool
 	// Remaining is how many units could be taken at once, just after this call.
 	Remaining int
-	// RetryAfter is after how long the same call would be allowed, if nobody else takes anything; 0 if it
-	// was allowed, or would be by now: an answer that was lost had refused it.
+	// RetryAfter is the time until the same call would be allowed, if nobody else takes anything; 0 if it
+	// was allowed, or if a lost answer had refused it and it would be allowed by now.
 	RetryAfter time.Duration
-	// ResetAfter is after how long the limit is full again, if nobody takes anything.
+	// ResetAfter is the time until the limit is full again, if nobody takes anything.
 	ResetAfter time.Duration
 
 	// Rate, Per and Burst are the rate in force: that of the options, or of Set.
@@ -119,10 +120,10 @@ type Decision struct {
 	Burst int
 }
 
-// Allow takes n units if they are there now, and says so. It does not wait: if Redis does not answer within 3 s, or before ctx's
-// deadline, the error matches ErrUnavailable; with OnUnavailable(Allow) the call is allowed, and the Decision says
-// nothing else. A call that is refused takes nothing, and nor does one that fails. Calls for one unit that come
-// while their process asks for others ask together, and are allowed in the order in which they came.
+// Allow takes n units if they can be had now, and reports whether it did. It does not wait: if Redis does not answer
+// within 3 s, or before ctx's deadline, the error matches ErrUnavailable; with OnUnavailable(Allow) the call is
+// allowed, and the rest of the Decision is zero. A call that is refused or fails takes nothing. Calls for one unit that
+// come while their process is asking Redis are sent together, and allowed in the order in which they came.
 //
 // If n is less than 1 or greater than the burst, the error matches ErrBadArgument.
 func (l *Limiter) Allow(ctx context.Context, n int) (Decision, error) {

@@ -33,7 +33,7 @@ func Rate(n int, d time.Duration) Option {
 }
 
 // Burst sets how many units may be taken at once when none was taken for a while: b, at least 1. So in any time
-// t the limit lets through b + n*t/d units at most. With 1, units are always d/n apart. The default is the n of
+// t the limit lets through at most b + n*t/d units. With 1, units are always d/n apart. The default is the n of
 // Rate. The time d/n*b must be at most 366 days.
 func Burst(b int) Option {
 	return func(s *settings) { s.burst, s.burstSet = b, true }
@@ -41,15 +41,15 @@ func Burst(b int) Option {
 
 // Concurrent bounds how many leases of Acquire there are at the same time: at most n, in all processes and for all
 // keys together. n is from 1 to a million. The leases are permits of the PermitSemaphore "<name>:concurrent",
-// which Acquire sets to n. If processes say different n, that of the process which began last counts.
+// which Acquire sets to n. If processes give different n, that of the process which began last counts.
 func Concurrent(n int) Option {
 	return func(s *settings) { s.concurrent, s.concurrentSet = n, true }
 }
 
-// Share makes Allow take more units from Redis than are wanted just then, as long as so many are there, and serve the next
-// calls of this process from them: at most a command for each k units. k is 1 to the burst. What is left a second after it was
-// taken is given back. So a process may hold k units that others could have used, and in any time k more units
-// for each process may be let through than without Share. The default is 1.
+// Share makes Allow take more units from Redis than are wanted just then, if there are more, and serve the next calls
+// of this process from them: at most one command for each k units. k is from 1 to the burst. Units that are left a
+// second later are given back. So a process may hold k units that others could have used, and in any time each process
+// may let through k more units than without Share. The default is 1.
 func Share(k int) Option {
 	return func(s *settings) { s.share, s.shareSet = k, true }
 }
@@ -64,8 +64,8 @@ const (
 	Allow
 )
 
-// OnUnavailable sets what Allow, Wait, Reserve and Acquire do about the rate if Redis does not answer in time. The default is
-// Refuse. What Concurrent bounds stays bounded: there is no lease without Redis.
+// OnUnavailable sets what Allow, Wait, Reserve and Acquire do about the rate if Redis does not answer in time. The
+// default is Refuse. Concurrent still bounds Acquire: without Redis there is no lease.
 func OnUnavailable(u Unavailable) Option {
 	return func(s *settings) { s.unavailable = u }
 }

@@ -13,16 +13,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Wait waits until n units are the caller's. Callers of all processes get their turns in the order in which Redis heard of them.
-// Redis is asked once; then Wait sleeps until the time that was answered, and comes back neither before it nor
-// for another reason, unless the rate is set: see Set.
+// Wait waits until n units are the caller's. Callers of all processes get their turns in the order in which Redis heard
+// of them. Wait asks Redis once, and then sleeps until the time in the answer. Only Set can change that time.
 //
-// If its turn comes after ctx's deadline, Wait returns at once, and has taken nothing: the error matches ErrBusy,
-// and has a BusyError whose Left says after how long the turn would come. If ctx ends while Wait sleeps, the
-// error matches ctx's error and ErrBusy. The units are given back then, if nobody has taken any since; else their time passes unused,
-// and the others keep theirs. If Redis does not answer before ctx's deadline the error matches ErrUnavailable,
-// unless OnUnavailable(Allow) lets the call through. If n is less than 1 or greater than the burst, the error
-// matches ErrBadArgument.
+// If its turn comes after ctx's deadline, Wait returns at once, and has taken nothing: the error matches ErrBusy, and
+// has a BusyError whose Left says after how long the turn would come. If ctx ends while Wait sleeps, the error matches
+// ctx's error and ErrBusy. The units are then given back, if nobody has taken any since; otherwise their time passes
+// unused, and other callers keep their times. If Redis does not answer before ctx's deadline the error matches
+// ErrUnavailable, unless OnUnavailable(Allow) lets the call through. If n is less than 1 or greater than the burst, the
+// error matches ErrBadArgument.
 func (l *Limiter) Wait(ctx context.Context, n int) error {
 	if err := l.check(n); err != nil {
 		return l.fail("wait for", err)
@@ -109,13 +108,13 @@ func (p *turn) nap(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Reservation is units that were taken for a time to come. Nobody need act on it.
+// Reservation is units that were taken for a future time. It need not be ended.
 type Reservation struct{ turn turn }
 
-// Reserve takes n units, whenever their turn comes, and says when that is. It does not wait for it, and a later Set does not
-// move it. If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable,
-// unless OnUnavailable(Allow) lets the call through. If n is less than 1 or greater than the burst, the error
-// matches ErrBadArgument. If the turn is a year away, it matches ErrBusy.
+// Reserve takes n units without waiting for their turn. The Reservation says when that comes; a later Set does not
+// change it. If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, unless
+// OnUnavailable(Allow) lets the call through. If n is less than 1 or greater than the burst, the error matches
+// ErrBadArgument. If the turn is more than 366 days away, it matches ErrBusy.
 func (l *Limiter) Reserve(ctx context.Context, n int) (*Reservation, error) {
 	if err := l.check(n); err != nil {
 		return nil, l.fail("reserve from", err)
@@ -129,7 +128,7 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (*Reservation, error) {
 	return &Reservation{p}, nil
 }
 
-// Delay returns how long it still is until the units' turn; 0 if it has come.
+// Delay returns the time until the units' turn; 0 if it has come.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil {
 		return 0

@@ -1,5 +1,5 @@
-// Package httplimit limits the requests of an HTTP server with a limiter.Limiter: who sends too many gets 429, with
-// Retry-After, and every answer has the fields RateLimit and RateLimit-Policy of the draft
+// Package httplimit limits the requests of an HTTP server with a limiter.Limiter: a client that sends too many gets
+// 429, with Retry-After, and every answer has the fields RateLimit and RateLimit-Policy of the draft
 // draft-ietf-httpapi-ratelimit-headers (version 11).
 package httplimit
 
@@ -22,24 +22,25 @@ type settings struct {
 	failed func(http.ResponseWriter, *http.Request, error)
 }
 
-// Key gives each key a limit of its own, by Limiter.For: key returns that of a request, such as its user or its
-// client's address. A request whose key is "" is not limited. Take nothing for a key that the client can choose at will, such as
-// X-Forwarded-For without a proxy of your own that sets it. Without Key all requests share one limit.
+// Key gives each key its own limit, by Limiter.For: the function key returns the key of a request, such as its user or
+// its client's address. A request whose key is "" is not limited. Use no key that the client can choose at will, such
+// as X-Forwarded-For without a proxy of yours that sets it. Without Key all requests share one limit.
 func Key(key func(*http.Request) string) Option { return func(s *settings) { s.key = key } }
 
-// OnError answers a request for which the limiter has returned an error, mostly one that matches ErrUnavailable.
-// The default answers 503. With limiter.OnUnavailable(limiter.Allow), requests go through while Redis cannot be reached.
+// OnError sets what answers a request for which the limiter returns an error, mostly one that matches ErrUnavailable.
+// The default answers 503. With limiter.OnUnavailable(limiter.Allow), requests go through while Redis cannot be
+// reached.
 func OnError(f func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	return func(s *settings) { s.failed = f }
 }
 
-// Middleware returns what puts a limit before a handler. Each request takes one unit of l. One that is allowed goes to the
-// handler. One that is not is answered with 429, a body of application/problem+json, and Retry-After: after how
-// many seconds a request is allowed, rounded up.
+// Middleware returns a function that puts a limit before a handler. Each request takes one unit of l. An allowed
+// request goes to the handler. Any other is answered with 429, a body of application/problem+json, and Retry-After: the
+// seconds until a request is allowed, rounded up.
 //
-// RateLimit-Policy has the name of the limiter, how many requests (q) in how many seconds (w). RateLimit has how many
-// requests would be allowed now (r), and within how many seconds no more than that should be used (t): until the
-// limit is full again, or, beside 429, as Retry-After says.
+// RateLimit-Policy has the name of the limiter and the rate: q requests in w seconds. RateLimit says that r requests
+// would be allowed now, and must suffice for t seconds: until the limit is full again or, beside 429, as Retry-After
+// says.
 func Middleware(l *limiter.Limiter, options ...Option) func(http.Handler) http.Handler {
 	s := settings{failed: func(w http.ResponseWriter, _ *http.Request, _ error) {
 		problem(w, http.StatusServiceUnavailable, "about:blank", http.StatusText(http.StatusServiceUnavailable), nil)

@@ -29,16 +29,16 @@ type settings struct {
 }
 
 // Prefer asks for the number n: the one that the process had before a restart, for example. If n is not
-// free, Acquire does not wait for it, and gives the lowest number that is free. n is at least 0, and less
-// than there are. The default is the lowest.
+// free, Acquire does not wait for it, and gives the lowest free number. n is from 0 to size-1. The
+// default is the lowest free number.
 //
 // The number of a process that died is not free before its lease is over.
 func Prefer(n int) Option { return func(s *settings) { s.prefer = n } }
 
-// Quarantine keeps a number from being given out again for d after its holder has died or has lost it: from
-// the end of its lease in Redis, or from when its loss was reported there. It is for numbers that outlive the lease for
-// a while, such as the worker id in an id made of a clock: d is then longer than the clocks of the machines may differ.
-// A number that its holder has released is free at once.
+// Quarantine keeps a number from being given out again for d after its holder has died or has lost it: from the end of
+// its lease in Redis, or from when its loss was reported there. It is for numbers whose use outlives the lease, such as
+// the worker id in ids made from a clock: d is then longer than the clocks of the machines may differ. A number that
+// its holder has released is free at once.
 //
 // The quarantine of a number is that of the process that had it. The default is 0, none; d is at most
 // MaxQuarantine. It is counted in ms, by the server's clock.

@@ -1,4 +1,4 @@
-// Package slots has numbers that are leased: each holder has another one, from 0 to how many there are.
+// Package slots leases numbers, from 0 up: each holder has a different one.
 package slots
 
 import (
@@ -15,13 +15,13 @@ import (
 )
 
 // Slots is a fixed number of slots under one name: the numbers from 0 to size-1, each of which has one
-// holder at a time, in all processes together. They are leased: if a holder dies, its number comes back
-// after its lease. It is for what must differ from process to process: the worker id in ids such as
-// snowflake's, the ordinal of a replica, a port.
+// holder at a time, in all processes together. They are leased: if a holder dies, its number is free
+// again when its lease is over. It is for what must differ from process to process: the worker id in
+// ids such as snowflake's, the ordinal of a replica, a port.
 //
-// How many there are is stored in Redis while any number is taken. With another size, Acquire fails with
-// lease.ErrBadArgument, because the numbers would mean something else. To change it, release all numbers
-// first.
+// The size is stored in Redis while any number is taken. With another size, Acquire fails with
+// lease.ErrBadArgument, because the numbers would mean something else. To change the size, release all
+// numbers first.
 //
 // A Slots holds no state: any number of goroutines may use one value.
 type Slots struct {
@@ -61,7 +61,7 @@ func (s *Slots) Size() int { return engine.Made(s).size }
 // Acquire waits until a number is free, and returns the lowest one that is, or the preferred one if that is
 // free: see Prefer. The caller must release it. It is renewed or fixed as the options say; its Token is
 // greater than that of every earlier holder of any number of the name. A context made by Slot.Context does
-// not re-enter anything: each Acquire takes a number of its own.
+// not re-enter anything: each Acquire takes another number.
 //
 // If all numbers are taken, callers get them in the order in which they came: within a process in the order of their
 // calls; among processes in the order in which the first caller of each came.
@@ -91,7 +91,7 @@ func (s *Slots) request(ctx context.Context, op string, wait bool) (Slot, error)
 }
 
 // LeaseFrom returns the lease on a number of the slots that ctx carries: the innermost, if it carries
-// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A lease of another
+// several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of another
 // Client does not count.
 func (s *Slots) LeaseFrom(ctx context.Context) (slot Slot, ok bool) {
 	if s.usable() != nil {
@@ -122,7 +122,7 @@ func (l locker) LeaseFrom(ctx context.Context) (held *lease.Lease, ok bool) {
 	return slot.Lease, ok
 }
 
-// Free returns how many numbers are free. Those in quarantine are not. All queries ask the master.
+// Free returns how many numbers are free. Those in quarantine are not. It asks the master.
 func (s *Slots) Free(ctx context.Context) (int, error) {
 	s = engine.Made(s)
 	taken, _, err := s.look(ctx, "query", -1)
@@ -130,8 +130,8 @@ func (s *Slots) Free(ctx context.Context) (int, error) {
 }
 
 // ForceRelease takes the number n from its holder, or ends its quarantine, and notifies those that wait. It
-// reports whether the number was taken. The lease of its holder ends with ErrLost: at once if it is this
-// Client's, and with its next renewal otherwise.
+// reports whether the number was taken. Its holder's lease ends with ErrLost: at once if it is of this
+// Client, otherwise at its next renewal.
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (s *Slots) ForceRelease(ctx context.Context, n int) (bool, error) {
@@ -187,8 +187,8 @@ func (s *Slots) usable() error {
 
 func (s *Slots) fail(op string, err error) error { return errs.Call(op, kind, s.Name(), err) }
 
-// Slot is one number, as its holder has it: a lease with a number. The zero Slot, which an Acquire that
-// failed returns, counts as one that has ended: see lease.Lease.
+// Slot is one number, as its holder has it: a lease with a number. The zero Slot, which a failed
+// Acquire returns, counts as one that has ended: see lease.Lease.
 type Slot struct{ *lease.Lease }
 
 // Number returns the number: from 0 to Size-1. It is -1 if there is no lease.

@@ -43,18 +43,18 @@ func Identity(name string) Option { return func(c *config) { c.identity = name }
 // bytes. The default is "".
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
-// Weight sets how much the member takes: members share the shards in proportion to their weights, to within one shard.
-// w is from 1 to MaxWeight; the default is 1.
+// Weight sets how many shards the member takes: members share the shards in proportion to their weights, to within one
+// shard. w is from 1 to MaxWeight; the default is 1.
 func Weight(w int) Option { return func(c *config) { c.weight = w } }
 
-// Moves bounds how many shards members ask others for at a time: n, while some members have too many, or shards are
-// free; a few more if works stop slowly while other members come. A member may take any number of free shards, such as
-// those of a member that has died. The default is 0, no bound. All members should say the same.
+// Moves bounds how many shards are on their way from member to member at a time, free ones included: n, or a few more
+// if works stop slowly while other members come. A member may take any number of free shards, such as those of a
+// member that has died. The default is 0, no bound. All members should give the same n.
 func Moves(n int) Option { return func(c *config) { c.moves = n } }
 
-// Lease sets how long a member has its shards after the last renewal. If its process dies, others take them
-// within d and a second. It is renewed every third of d. The default is the Client's, 30 s without WithDefaults; d
-// is at least lease.MinLease.
+// Lease sets how long a member has its shards after the last renewal. If its process dies, others take them within
+// d plus a second. The lease is renewed every third of d. The default is the Client's, 30 s without WithDefaults;
+// d is at least lease.MinLease.
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
 // Grace makes the contexts of works end d before others can take the shards of a member whose lease is not
@@ -62,9 +62,8 @@ func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d 
 // takes it before its work has returned. The default is the Client's, 0 without WithDefaults.
 func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
 
-// Replicas makes a membership count only if n replicas of the master acknowledge it: see lease.Replicas. Which shards
-// the member has does not wait for them. The
-// default is the Client's, 0 without WithDefaults.
+// Replicas makes a membership count only if n replicas of the master acknowledge it: see lease.Replicas. The division
+// of the shards does not wait for them. The default is the Client's, 0 without WithDefaults.
 func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
 
 // newConfig applies the options to the defaults. A membership is always renewed: of the Client's defaults only the

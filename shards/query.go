@@ -15,7 +15,7 @@ import (
 // Info is who has a shard, as Redis knows it. If nobody has it, only Shard is set.
 type Info struct {
 	Shard int
-	// Identity and Value are those of the options of the member that has the shard.
+	// Identity and Value are as the options of the member that has the shard set them.
 	Identity string
 	Value    string
 	// Token is the member's fencing token for the shard; 0 if nobody has it.
@@ -27,13 +27,12 @@ type Info struct {
 // Owned reports whether somebody has the shard.
 func (i Info) Owned() bool { return i.Token != 0 }
 
-// Owner returns who has the shard of a key: see Of. If nobody has it, because it is on its way, or there is no
-// member, Owned is false. Owner asks the master, once, and waits for its answer as long as ctx allows, at most 3 s. To
-// route many requests, follow Watch instead.
+// Owner returns who has the shard of a key: see Of. If nobody has it, because it is on its way to another member, or
+// there is none, Owned is false. Owner asks the master, once, and waits for its answer as long as ctx allows, at most
+// 3 s. To route many requests, follow Watch instead.
 //
-// The member may give the shard up in the next instant. What must not happen twice belongs into its work, with its
-// context and its token. If the members say that there is another number of shards, the error matches
-// ErrBadArgument.
+// The member may give the shard up in the next instant. Do what must not happen twice in its work, with its
+// context and its token. If the members have another number of shards, the error matches ErrBadArgument.
 func (s *Shards) Owner(ctx context.Context, key string) (Info, error) {
 	const op = "query"
 	if err := s.usable(); err != nil {

@@ -18,21 +18,22 @@ import (
 // its own, until ctx ends. The work's context ends
 //
 //   - when another member is to have the shard: its cause matches ErrResigned. That member begins its work once this
-//     one has returned, however long that takes; after a whole lease the log says so. The other shards go on.
-//   - when the member is lost, with ErrLost: Redis was out of reach for a lease, has refused to say for a lease and 3 s what
-//     the member has, or has lost its data. Then
-//     all works end, before others can have their shards. When they have returned, Run goes on as a new member.
+//     work has returned, however long that takes; after a whole lease it is logged. The work on other shards goes
+//     on.
+//   - when the member is lost, with ErrLost: Redis was out of reach for a lease, has refused for a lease and 3 s to say
+//     what the member has, or has lost its data. Then all works end, before others can have their shards. When they
+//     have returned, Run goes on as a new member.
 //   - when ctx ends. When all works have returned, the shards are given up, and Run returns an error that
 //     matches ctx's.
 //   - when the Client closes or Shutdown begins, with ErrClosed, which Run then returns.
 //
-// A work that returns earlier begins again after a second, then after longer pauses, up to 30 s; after a work that went on
-// for a minute the pause is a second again. An error that it returned is logged. A work that panics ends the
-// process, as any goroutine does; others take its shards when its lease is over.
+// A work that returns before its context ends begins again after a second, then after longer pauses, up to 30 s; after
+// a work that lasted a minute the pause is a second again. An error that it returned is logged. A work that panics ends
+// the process, as any goroutine does; others take its shards when its lease is over.
 //
-// Run outlasts errors of Redis. What a retry alone does not mend (ErrDenied, ErrWrongType, another size while
-// members have it) is logged, and tried again after a second, then after longer pauses, up to 5 s. If an argument is
-// wrong, or another Run of this value goes on, the error matches ErrBadArgument at once.
+// Run outlasts errors of Redis. An error that a retry alone does not mend (ErrDenied, ErrWrongType, members with
+// another size) is logged, and tried again after a second, then after longer pauses, up to 5 s. If an argument is
+// wrong, or another Run of this value is under way, the error matches ErrBadArgument at once.
 func (s *Shards) Run(ctx context.Context, work func(ctx context.Context, s *Shard) error) error {
 	const op = "run"
 	if err := s.usable(); err != nil {

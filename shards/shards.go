@@ -9,14 +9,14 @@
 //
 // # How it works
 //
-// A member is a hold, which the machinery of all holds keeps, renews and loses. Its shards have no lease of their own:
-// they are those that the table in Redis says it has, for as long as the member is alive. So one renewal keeps all of
-// them, and when the lease is over, all of them are free in the same instant.
+// A member is a hold, kept, renewed and lost as all holds are. Its shards have no lease of their own: it has those
+// that the table in Redis says it has, for as long as it is alive. So one renewal keeps all of them, and when the
+// lease is over, all of them are free in the same instant.
 //
-// Nobody is in charge. A script, balance.lua, reckons for the member that asks how many shards are its share. A member
-// with too many gives some up, the newest first; one with too few takes what is free, up to its share. A member asks
-// when a message says that something has changed, when the lease of another ends, and every 1.25 s. It gives a shard up
-// in a later request, when the work on it has returned.
+// Nobody is in charge. A script, balance.lua, works out the share of the member that asks. A member with too many gives
+// some up, the newest first; one with too few takes what is free, up to its share. A member asks when a message says
+// that something has changed, when the lease of another ends, and every 1.25 s. It gives a shard up in a later request,
+// when the work on it has returned.
 //
 //	run.go      Run: members, one after the other
 //	member.go   one membership: its wait, its requests, what follows from their answers
@@ -36,8 +36,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// Shards is a fixed number of shards under one name: the numbers from 0 to size-1. Those whose Run goes on, in all
-// processes together, are its members, and share them evenly, to within one shard, or as their weights say.
+// Shards is a fixed number of shards under one name: the numbers from 0 to size-1. The values whose Run is under
+// way, in all processes together, are its members. They share the shards evenly, to within one shard, or as their
+// weights say.
 //
 // Any number of goroutines may use one value. Two values are two members, if both run.
 type Shards struct {
@@ -74,7 +75,7 @@ func (s *Shards) Size() int { return engine.Made(s).size }
 func (s *Shards) Identity() string { return engine.Made(s).config.identity }
 
 // Of returns the shard of a key: FNV-1a(key) mod size, with the 64-bit FNV-1a of the key's bytes, in every
-// process alike. It asks nobody. It is -1 if the shards cannot be used.
+// process alike. It does no I/O. It returns -1 if every call on the Shards fails with ErrBadArgument.
 func (s *Shards) Of(key string) int {
 	if s.usable() != nil {
 		return -1

@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/line"
 )
 
-// Watch returns who has which shard: first the present owners, and then again after each change. Element i is that of
-// shard i, so that all[s.Of(key)] is where a request for that key goes; the caller may keep it. Changes that follow each
-// other fast are seen together.
+// Watch returns who has which shard: first the present owners, and then again after each change. Element i of each
+// slice is about shard i, so a request for a key goes to slice[s.Of(key)]. The caller may keep the slice. Changes that
+// follow each other fast come together.
 //
-// The sequence ends when ctx ends or the Client is closed; at once, with a line in the log, if an argument is wrong. If Redis
-// refuses to say who has what, that is logged, and asked again each second. A change is seen by a message, or within 1.25 s, by a
-// poll; one watch asks at most twice a second. One that is not a member needs no Run.
+// The sequence ends when ctx ends or the Client is closed; at once, with a line in the log, if an argument is wrong. If
+// Redis refuses to say who has what, Watch logs that, and asks again each second. A change is seen at once, by a
+// message, or within 1.25 s, by a poll; one Watch asks at most twice a second. It needs no Run.
 func (s *Shards) Watch(ctx context.Context) iter.Seq[[]Info] {
 	return func(yield func([]Info) bool) {
 		if err := s.usable(); err != nil {

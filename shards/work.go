@@ -28,7 +28,7 @@ type Shard struct {
 func (s *Shard) Number() int { return engine.Made(s).number }
 
 // Token returns the fencing token of the shard: a number greater than those of all its earlier owners. With it
-// what the work writes to can refuse a member that has been overtaken.
+// the resource that the work changes can refuse a member that has been overtaken.
 func (s *Shard) Token() int64 { return engine.Made(s).token }
 
 // run runs the work until the context of the shard has ended.

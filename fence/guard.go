@@ -8,8 +8,8 @@ import (
 )
 
 // Guard is a Fence in the memory of a process, for what only that process writes. The zero value is ready. It
-// keeps the token of every resource for as long as the process lives. After a restart it knows none, so the
-// first token passes, whichever it is.
+// keeps the token of every resource for as long as the process lives. After a restart it knows no token, so
+// the first one passes, whichever it is.
 type Guard struct {
 	mu     sync.Mutex
 	newest map[string]int64
@@ -17,14 +17,14 @@ type Guard struct {
 
 var _ Fence = (*Guard)(nil)
 
-// Pass implements Fence. Between Pass and the write another may pass: use Do where the write is in this
-// process too.
+// Pass implements Fence. Another token may pass between Pass and the write: if the write is in this
+// process too, use Do.
 func (g *Guard) Pass(_ context.Context, resource string, token int64) error {
 	return g.Do(resource, token, func() error { return nil })
 }
 
 // Do runs write if the token passes, and returns its error. No other token passes meanwhile, on any resource;
-// write must not use the Guard. If write fails or panics, the token has passed all the same.
+// write must not use the Guard. Even if write fails or panics, the token has passed.
 func (g *Guard) Do(resource string, token int64, write func() error) error {
 	if err := check(resource, token); err != nil {
 		return err

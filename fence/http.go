@@ -18,17 +18,17 @@ func SetHeader(r *http.Request, token int64) { r.Header.Set(Header, strconv.Form
 // it answers
 //
 //   - 428 Precondition Required, if the request has no token;
-//   - 400 Bad Request, if the token is not a positive number, or if there is more than one;
+//   - 400 Bad Request, if the token is not a positive number, or if the request has several;
 //   - 412 Precondition Failed, if a later holder has been here before;
 //   - 503 Service Unavailable, if the fence failed.
 //
 // It believes the header. A client that sends a token of its own making, such as 9223372036854775807, shuts out all
-// later holders of that resource: in a Guard until the process ends, in SQL for good, in Redis for Keep after each
-// such request. So let only the holders of the lock reach it, by authentication in front of it, and let resource return
-// nothing that this client may not write. If it has happened, delete the token of the resource while nobody holds the
-// lock: the row, or the key.
+// later holders of that resource: in a Guard until the process ends, in SQL for good, in Redis for Keep after each such
+// request. So let authentication in front of it admit only holders of the lock, and let resource return only what this
+// client may write. If it has happened, delete the token of the resource while nobody holds the lock: the row, or the
+// key.
 //
-// It refuses most of what is late. Two requests that have both passed may still overtake each other behind it:
+// It refuses most late requests. Two requests that have both passed may still overtake each other behind it:
 // where that matters, let the handler write under a Guard, or by a statement that checks the token.
 func Middleware(f Fence, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {

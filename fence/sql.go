@@ -9,8 +9,8 @@ import (
 	"fmt"
 )
 
-// SQL is a fence in a table of its own, for writes of the same transaction: PostgreSQL, SQLite, and whatever
-// knows INSERT ... ON CONFLICT ... DO UPDATE ... WHERE.
+// SQL is a fence in its own table, for writes of the same transaction: for PostgreSQL, SQLite, and others
+// that have INSERT ... ON CONFLICT ... DO UPDATE ... WHERE.
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	...
@@ -22,7 +22,8 @@ import (
 //
 // If each row belongs to one lock, a token column in that row is enough: see Wrote.
 type SQL struct {
-	// Table is the table's name. The default is "fencing_tokens". It goes into the statements as it is.
+	// Table is the table's name. The default is "fencing_tokens". It is put into the statements without
+	// quotes.
 	Table string
 	// Question makes the parameters "?", as SQLite's drivers and others want it. The default is "$1", as
 	// PostgreSQL wants it; SQLite takes that too.
@@ -41,7 +42,7 @@ func (f SQL) table() string {
 	return f.Table
 }
 
-// Create creates the table, unless it is there.
+// Create creates the table, unless it exists.
 func (f SQL) Create(ctx context.Context, db Execer) error {
 	_, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+f.table()+" (resource VARCHAR(512) PRIMARY KEY, token BIGINT NOT NULL)")
 	return err

@@ -15,8 +15,8 @@
 //		})
 //	}
 //
-// Where only a Locker is wanted, Granting, Busy and LosesAfter return one.
+// If a test needs only a Locker, Granting, Busy and LosesAfter return one.
 //
-// The server is miniredis, behind a network whose faults a test chooses. It is a single server: what Sentinel,
-// a cluster or replicas do is tested with Holdfast itself.
+// The server is miniredis, behind a network whose faults a test chooses. It is a single server: the tests of
+// Holdfast itself cover Sentinel, clusters and replicas.
 package holdfasttest

@@ -16,11 +16,12 @@ import (
 
 // Section is a critical section that CheckExclusive checks.
 type Section struct {
-	// Lock returns the lock that the section takes, for the process that the Client stands for. It must let
-	// one in at a time: of permits there must be one. Permits give no tokens, so that no write is compared.
+	// Lock returns the lock that the section takes, for the process that the Client stands for. It must
+	// admit one holder at a time: a semaphore must have one permit. Permits have no tokens, so with them no
+	// writes are compared.
 	Lock func(c *holdfast.Client) holdfast.Locker
 	// Work is the section. It is called with the lease's context and the lease. It calls p.Pause wherever a
-	// process may stand still, and p.Wrote once a write was accepted by whatever it writes to.
+	// process may stand still, and p.Wrote after each write that was accepted.
 	Work func(ctx context.Context, l *holdfast.Lease, p *Probe) error
 	// Owners is how many processes contend. The default is 4.
 	Owners int
@@ -37,8 +38,8 @@ const deaf = 5 * time.Second
 // The test fails if
 //
 //   - two sections ran at once while the leases of both went on;
-//   - a write was accepted from a holder whose token is smaller than that of a write before: the fence, or a
-//     check of the context, let a holder of the past through;
+//   - a write was accepted from a holder with a smaller token than that of an earlier write: the fence, or a
+//     check of the context, let a former holder through;
 //   - a section went on for 5 s after its context had ended, not counting the time in Pause.
 //
 // An error that Work returns fails the test if its context had not ended. CheckExclusive is meant for a
@@ -231,8 +232,8 @@ func (c *check) dice(n int) int {
 	return c.random.IntN(n)
 }
 
-// Pause may suspend the process for a while, in which its lock may be lost and granted to another, or inject
-// another fault. It returns when the process goes on.
+// Pause may suspend the process for a while, so that its lock may be lost and granted to another, or it may
+// inject another fault. It returns when the process goes on.
 func (p *Probe) Pause() {
 	c := p.check
 	p.pauses.begin()

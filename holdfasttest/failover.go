@@ -47,7 +47,7 @@ func (h *history) back(n int) map[string]redistest.Value {
 }
 
 // Failover breaks all connections, and makes a replica that lacks the last n writes (at most a hundred) the master, as
-// may happen with asynchronous replication. docs/guarantees.md says what a lock does then. Time goes on all the same: a
+// may happen with asynchronous replication. docs/guarantees.md says what a lock does then. Time is not set back: a
 // lease whose end has come since the lost writes is over on the replica too.
 func (s *Server) Failover(n int) {
 	s.network.each((*redistest.FaultProxy).Cut)

@@ -29,8 +29,8 @@ func (s *Server) HoldElsewhere(name string) (release func()) {
 }
 
 // Expire ends what is held at a name, as if the time of each holder were over: locks, leads, leased permits, slots and
-// memberships of shards. The holders find out when they renew; those who wait, when they ask. It does nothing to a Once or a Barrier,
-// nor to what a Client with a WithKeyPrefix holds.
+// memberships of shards. Holders find out when they renew, and waiters when they ask. It does nothing to a Once or a
+// Barrier, nor to what a Client with a WithKeyPrefix holds.
 func (s *Server) Expire(name string) {
 	permits, err := keys.Space("").ForPermits(name)
 	numbers, err2 := keys.Space("").ForSlots(name)
@@ -74,10 +74,10 @@ func (s *Server) takeAway(name, owner string) {
 	}
 }
 
-// Lose takes away what is held under the lease, and notifies its holder: the lease's Done is closed, and its Err
-// matches ErrLost. If the lease is one on permits or a slot, all who hold some of that name lose them. The server must
-// be up. If the Client has a WithNameMapper, the lease's name must be the name that is stored in Redis. The Client must
-// have no WithKeyPrefix.
+// Lose removes in Redis what the lease holds, and notifies its holder: the lease's Done is closed, and its Err matches
+// ErrLost. If the lease is on permits or a slot, all holders of permits or slots of that name lose them. The server
+// must be up. If the Client has a WithNameMapper, the lease's name must be the name that is stored in Redis. The
+// Client must have no WithKeyPrefix.
 func (s *Server) Lose(l *holdfast.Lease) {
 	s.t.Helper()
 	if err := s.lose(l); err != nil {

@@ -25,8 +25,8 @@ type Server struct {
 	operator *holdfast.Client // looks on, and is "elsewhere"; its own network is never disturbed
 }
 
-// New starts a server, which ends with the test, after its clients. Called inside a synctest bubble, it lives
-// there, and its time is the bubble's.
+// New starts a server, which ends with the test, after its clients. If New is called inside a synctest
+// bubble, the server lives there, and its time is the bubble's.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, mini: redistest.Mini(t)}
@@ -37,7 +37,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Client returns a Client of the server, with a network of its own: it is one process of the test. It is
+// Client returns a Client of the server, with its own network: it is one process of the test. It is
 // closed when the test, or its bubble, ends.
 func (s *Server) Client(options ...holdfast.Option) *holdfast.Client {
 	s.t.Helper()

@@ -1,4 +1,4 @@
-// Who holds a lock: as another process finds out, and as a caller that was refused hears.
+// Who holds a lock: how another process finds out, and how a refused caller does.
 
 package holdfast_test
 
@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// A service says who it is, and what it is at. An operator's tool asks who holds a lock.
+// A service says who it is, and what it is doing. An operator's tool asks who holds a lock.
 func ExampleWithIdentity() {
 	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer rdb.Close()
@@ -47,7 +47,7 @@ func ExampleWithIdentity() {
 	}
 }
 
-// A try that is refused knows by whom.
+// A refused try knows who holds the lock.
 func ExampleBusyError() {
 	rdb, stop := embeddedRedis()
 	defer stop()

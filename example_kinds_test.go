@@ -1,4 +1,4 @@
-// Each synchronizer, as a program makes it. Some of these programs also stand in the pages of docs.
+// Each synchronizer, as a program makes it. Some of these programs are in the pages of docs too.
 
 package holdfast_test
 
@@ -90,7 +90,7 @@ func ExampleClient_Semaphore() {
 	// 1 <nil>
 }
 
-// Whoever waits goes on when two shards are done.
+// All who wait go on when two shards are done.
 func ExampleClient_Latch() {
 	client, other, done := clienttest.Embedded()
 	defer done()
@@ -140,7 +140,7 @@ func ExampleClient_Barrier() {
 	// Output: all shards are done
 }
 
-// An API allows 100 calls a minute, all processes together.
+// An API allows 100 calls a minute, to all processes together.
 func ExampleClient_Limiter() {
 	client, _, done := clienttest.Embedded()
 	defer done()
@@ -194,7 +194,7 @@ func ExampleClient_Once() {
 	// {ten apples 1} <nil>
 }
 
-// Work that goes on when its caller has left, for a minute at the most.
+// Work that goes on when its caller has left, for at most a minute.
 func ExampleClient_Once_detached() {
 	client, _, done := clienttest.Embedded()
 	defer done()
@@ -266,7 +266,7 @@ func ExampleClient_Leader_run() {
 	// <nil>
 }
 
-// Each process has another worker id, and the lowest that is free.
+// Each process gets its own worker id: the lowest that is free.
 func ExampleClient_Slots() {
 	client, other, done := clienttest.Embedded()
 	defer done()

@@ -33,7 +33,7 @@ func ExampleClient_Leader() {
 	log.Print(err)
 }
 
-// step is one step of the work. The token lets what it writes to refuse a leader that was overtaken.
+// step is one step of the work. With the token the resource can refuse a leader that was overtaken.
 func step(ctx context.Context, token int64) {
 	select {
 	case <-time.After(time.Second):
@@ -58,7 +58,7 @@ func ExampleClient_Leader_observe() {
 	}
 }
 
-// Probes: requests go to the leader alone, and a process whose work does not end is restarted.
+// Probes: only the leader gets requests, and a process whose work does not end is restarted.
 func ExampleClient_Leader_probes() {
 	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer rdb.Close()

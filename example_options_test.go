@@ -1,4 +1,4 @@
-// The options of a Client, of a lock and of Do, and what looks at locks.
+// The options of a Client, of a lock and of Do, and ways to look at locks.
 
 package holdfast_test
 
@@ -171,7 +171,7 @@ func ExampleClient_Pause() {
 	// Output: paused: true
 }
 
-// After Resume what was kept goes on. Do waits for that, if it is Pausable.
+// After Resume the paused work goes on. A Do that is Pausable waits for that.
 func ExampleClient_Resume() {
 	client, operator, done := clienttest.Embedded()
 	defer done()
@@ -225,7 +225,7 @@ func ExampleClient_Monitor() {
 	// true
 }
 
-// What an Inspection says, in a form that may be logged.
+// An Inspection, in a form that may be logged.
 func ExampleInspection() {
 	client, _, done := clienttest.Embedded()
 	defer done()
@@ -240,7 +240,7 @@ func ExampleInspection() {
 	// Output: "orders:42": free
 }
 
-// Options of the whole Client, and options of one lock, which come first.
+// Options of the whole Client, and options of one lock, which override them.
 func ExampleWithDefaults() {
 	rdb, stop := embeddedRedis()
 	defer stop()
@@ -286,7 +286,7 @@ func ExampleCohort() {
 	// <nil>
 }
 
-// Whether the work ran is not to be read from the error. So the work says so itself.
+// The error does not say whether the work ran. So the work notes it.
 func ExampleDo_ran() {
 	rdb, stop := embeddedRedis()
 	defer stop()

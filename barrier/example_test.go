@@ -44,8 +44,8 @@ func ExampleBarrier_Await() {
 	// phase 2 is done
 }
 
-// One of three parties leaves. The other one that waits is told, and may meet others in the next
-// generation.
+// One of three parties leaves. The other one that waits is notified, and may meet others in the
+// next generation.
 func ExampleBarrier_Await_broken() {
 	client, other, done := newClients()
 	defer done()
@@ -75,7 +75,7 @@ func ExampleBarrier_Await_broken() {
 }
 
 // A worker that fails before its Await would leave the others waiting for it. It resets the barrier, so that
-// they are told.
+// they are notified.
 func ExampleBarrier_Reset() {
 	client, other, done := newClients()
 	defer done()
@@ -102,7 +102,7 @@ func ExampleBarrier_Reset() {
 	// true
 }
 
-// How the generation under way stands.
+// The state of the generation under way.
 func ExampleBarrier_State() {
 	client, _, done := newClients()
 	defer done()

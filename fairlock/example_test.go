@@ -101,7 +101,7 @@ func ExampleMutex_Lock() {
 	// first second third
 }
 
-// Those in a hurry stand as if they had come 10 s earlier for each step of their priority.
+// Waiters in a hurry are placed as if they had come 10 s earlier for each step of their priority.
 func ExamplePriority() {
 	client, _, done := newClients()
 	defer done()

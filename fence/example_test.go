@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/fence"
 )
 
-// What one process writes, in its memory.
+// A fence for what one process writes in its memory.
 func ExampleGuard_Do() {
 	var tokens fence.Guard
 	balance := 100
@@ -34,7 +34,7 @@ func ExampleGuard_Do() {
 	// 70
 }
 
-// What stands in Redis.
+// A fence for what is stored in Redis.
 func ExampleRedis_Set() {
 	server := miniredis.NewMiniRedis()
 	if err := server.Start(); err != nil {
@@ -56,7 +56,7 @@ func ExampleRedis_Set() {
 	// 42 <nil>
 }
 
-// A service of your own: the holder sends its token in a header.
+// A fence in a service of your own: the holder sends its token in a header.
 func ExampleMiddleware() {
 	accounts := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	tokens := new(fence.Guard)
@@ -93,7 +93,7 @@ func ExampleSQL_Pass() {
 	_ = withdraw
 }
 
-// A row that belongs to one lock has the token in a column of its own, and one statement checks and writes.
+// A row that belongs to one lock has a column for the token, and one statement checks and writes.
 func ExampleWrote() {
 	set := func(ctx context.Context, db *sql.DB, balance int, token int64) error {
 		return fence.Wrote(db.ExecContext(ctx,
@@ -102,7 +102,8 @@ func ExampleWrote() {
 	_ = set
 }
 
-// A Fence that others may have passed meanwhile: for what is late, not for what is close.
+// Another token may pass between Pass and the write: this refuses writes that are late, not those
+// that are close.
 func ExampleRedis_Pass() {
 	server := miniredis.NewMiniRedis()
 	if err := server.Start(); err != nil {

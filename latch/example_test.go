@@ -66,7 +66,7 @@ func ExampleLatch_TrySetCount() {
 	// 5 <nil>
 }
 
-// Those that wait for a latch that is deleted are told.
+// The deletion of a latch notifies those that wait for it.
 func ExampleLatch_Delete() {
 	server, client, other, done := clienttest.EmbeddedServer()
 	defer done()
@@ -89,7 +89,7 @@ func ExampleLatch_Delete() {
 	// told: true
 }
 
-// A deferred CountDown counts whatever becomes of the work. It tells how many are left.
+// A deferred CountDown counts whatever becomes of the work. It returns how many are left.
 func ExampleLatch_CountDown() {
 	client, _, done := newClients()
 	defer done()
@@ -107,7 +107,7 @@ func ExampleLatch_CountDown() {
 	// 0 <nil>
 }
 
-// A latch that is not counted down in time runs out, and those that wait are told.
+// A latch that is not counted down in time runs out, and those that wait are notified.
 func ExampleExpiresIn() {
 	client, _, done := newClients()
 	defer done()

@@ -149,7 +149,7 @@ func ExampleElection_Observe() {
 	// <nil>
 }
 
-// Before a deployment the leader is asked to let another lead, in whichever process it is. Its work is let
+// Before a deployment the leader, in whichever process it is, is asked to let another lead. Its work may
 // finish.
 func ExampleElection_RequestResign() {
 	east, west, done := newClients()
@@ -190,8 +190,8 @@ func ExampleElection_RequestResign() {
 	// west leads
 }
 
-// The work itself ends its term, and Run campaigns again: here with a term that ends after an hour anyhow, so that
-// it is not always the same process that leads.
+// The work itself ends its term, and Run campaigns again. Here a term also ends after an hour, so that the same
+// process does not always lead.
 func ExampleTerm_Resign() {
 	client, _, done := newClients()
 	defer done()
@@ -257,7 +257,7 @@ func ExampleElection_Handler() {
 	// <nil>
 }
 
-// gocron runs its jobs in the leader's process alone, with
+// gocron runs its jobs only in the leader's process, with
 //
 //	gocron.NewScheduler(gocron.WithDistributedElector(election.Elector()))
 func ExampleElection_Elector() {
@@ -315,7 +315,7 @@ func ExampleElection_Candidates() {
 	// Output: west waits, with priority 5
 }
 
-// Whether anybody leads, as those find out who are no candidates.
+// How a process that is no candidate finds out whether anybody leads.
 func ExampleInfo_Leads() {
 	client, _, done := newClients()
 	defer done()

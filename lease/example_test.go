@@ -279,7 +279,7 @@ func ExampleParseOwner() {
 	// Output: the same: true <nil>
 }
 
-// Who barred the way, and for how long at the most.
+// Who holds the lock, and for how long at most.
 func ExampleBusyError() {
 	client, other, done := newClients()
 	defer done()

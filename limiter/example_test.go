@@ -14,7 +14,7 @@ import (
 // newClients stands for the Clients that two of your processes have.
 var newClients = clienttest.Embedded
 
-// An API allows 100 calls a minute, all processes together. Each call waits for its turn.
+// An API allows 100 calls a minute, to all processes together. Each call waits for its turn.
 func ExampleLimiter_Wait() {
 	here, there, done := newClients()
 	defer done()
@@ -124,7 +124,7 @@ func ExampleLimiter_Acquire() {
 	// Output: exporting
 }
 
-// A message is sent when its time has come, unless it is called off before.
+// A message is sent when its time has come, unless it is cancelled before.
 func ExampleReservation_Delay() {
 	client, _, done := newClients()
 	defer done()

@@ -35,7 +35,7 @@ func ExampleMultiLock_Lock() {
 	// <nil>
 }
 
-// All of them or none: where one is held, none stays taken.
+// All of them or none: if one is held, none stays taken.
 func ExampleMultiLock_TryLock() {
 	client, other, done := newClients()
 	defer done()
@@ -57,7 +57,7 @@ func ExampleMultiLock_TryLock() {
 	// <nil>
 }
 
-// Each of the things that are written to compares the token of its own lock.
+// Each resource compares the token of its own lock.
 func ExampleLease_Tokens() {
 	client, _, done := newClients()
 	defer done()

@@ -114,8 +114,8 @@ func ExampleOnce_Forget() {
 	// 43 <nil>
 }
 
-// Two processes want one result. One of them works, and gives its token to what it writes to, so that a
-// worker that was overtaken can be refused there. The other one waits, and has the same result.
+// Two processes want one result. One of them works, and gives its token to the resource, which can then
+// refuse a worker that was overtaken. The other one waits, and gets the same result.
 func ExampleToken() {
 	east, west, done := newClients()
 	defer done()
@@ -156,7 +156,7 @@ func (sealed) Decode(data []byte, result any) error {
 	return once.JSON.Decode(data, result)
 }
 
-// Results that are secret are encrypted before they stand in Redis.
+// Results that are secret are encrypted before they are stored in Redis.
 func ExampleUseCodec() {
 	client, _, done := newClients()
 	defer done()

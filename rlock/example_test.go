@@ -63,7 +63,7 @@ func ExampleMutex_Holder() {
 	// up to 30 s left: true <nil>
 }
 
-// An operator takes a lock from its holder, which finds out with its next renewal.
+// An operator takes a lock from its holder, which finds out at its next renewal.
 func ExampleMutex_ForceRelease() {
 	client, operator, done := newClients()
 	defer done()
@@ -99,7 +99,7 @@ func ExampleStriped_For() {
 	// the same in every process: true
 }
 
-// A rule of one's own, which a Java program may share.
+// A program's own rule for stripes, which a Java program may share.
 func ExampleStriped_At() {
 	client, _, done := newClients()
 	defer done()

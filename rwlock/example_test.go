@@ -63,7 +63,7 @@ func ExampleRWMutex_Lock_downgrade() {
 	// <nil>
 }
 
-// A reader that asks to write would wait for itself. It is told at once.
+// A reader that asks to write would wait for itself. It gets an error at once.
 func ExampleRWMutex_Lock_upgrade() {
 	client, _, done := newClients()
 	defer done()
@@ -95,7 +95,7 @@ func ExampleRWMutex_RLocker() {
 	// 42 <nil>
 }
 
-// Who reads, as any process can ask.
+// Any process can ask who reads.
 func ExampleRWMutex_RHolders() {
 	client, operator, done := newClients()
 	defer done()

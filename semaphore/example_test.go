@@ -15,7 +15,7 @@ import (
 // newClients stands for the Clients that two of your processes have.
 var newClients = clienttest.Embedded
 
-// An API takes three calls at a time, of all processes together. Ten workers call it.
+// An API takes three calls at a time, from all processes together. Ten workers call it.
 func ExamplePermitSemaphore_Locker() {
 	client, _, done := newClients()
 	defer done()
@@ -173,7 +173,7 @@ func ExampleSemaphore_AddPermits() {
 	// 0 <nil>
 }
 
-// A caller that need not wait is told that all are taken.
+// A caller that need not wait gets an error if all are taken.
 func ExamplePermitSemaphore_TryAcquire() {
 	client, other, done := newClients()
 	defer done()
@@ -198,7 +198,7 @@ func ExamplePermitSemaphore_TryAcquire() {
 	// more than there are: true
 }
 
-// Drain takes whatever is free: a semaphore is closed so, and opened again by Release.
+// Drain takes whatever is free: this closes a semaphore, and Release opens it again.
 func ExampleSemaphore_Drain() {
 	client, _, done := newClients()
 	defer done()

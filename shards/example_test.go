@@ -88,7 +88,7 @@ func ExampleInfo_Owned() {
 	// Output: 6 false <nil>
 }
 
-// Element i of what Watch returns is who has shard i.
+// Element i of each slice from Watch says who has shard i.
 func ExampleShards_Watch() {
 	_, client, done := newClients()
 	defer done()

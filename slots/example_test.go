@@ -14,8 +14,8 @@ import (
 // newClients stands for the Clients that two of your processes have.
 var newClients = clienttest.Embedded
 
-// Each process has a worker id of its own for its ids, and stops making them when it loses that. If a process dies,
-// nobody has its worker id for a minute more than its lease, so clocks may differ by that.
+// Each process has its own worker id for its ids, and stops making ids when it loses it. If a process dies, nobody
+// gets its worker id until a minute after its lease, so clocks may differ by that much.
 func ExampleSlots_Acquire() {
 	client, other, done := newClients()
 	defer done()

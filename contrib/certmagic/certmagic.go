@@ -1,6 +1,6 @@
 // Package holdcertmagic gives github.com/caddyserver/certmagic locks of Holdfast: of several servers that share a
-// storage, one obtains or renews a certificate at a time. Certificates stay in the storage that they are in; only its
-// locks are replaced.
+// storage, one at a time obtains or renews a certificate. Certificates stay in their storage; only its locks are
+// replaced.
 //
 //	certmagic.Default.Storage = holdcertmagic.New(client, storage)
 //
@@ -13,14 +13,14 @@
 //
 // Certmagic gives its Locker no way to stop an attempt that is under way: it goes on to its end, and another server
 // may begin. Before each further attempt, certmagic asks to renew the lease. If the lease was lost, Holdfast then
-// tries to take the lock again. If that works the attempt goes on; it looks first whether another server has put the
+// tries to take the lock again. If that works the attempt goes on; it first looks whether another server has put the
 // certificate into the storage. If another server has the lock, the attempt fails, and certmagic tries again later.
 // If the lock is not held at the end, Unlock fails with an error that matches holdfast.ErrLost, which certmagic logs.
 //
 // # On an error
 //
-// If Redis is out of reach, Lock waits for it as long as its context allows, for ever if that does not end. TryLock
-// fails after 3 s. Unlock fails after at most 5 s, and the lock is free when the lease is over.
+// If Redis is out of reach, Lock waits for it as long as its context allows, for ever if the context does not end.
+// TryLock fails after 3 s. Unlock fails after at most 5 s, and the lock is free when the lease is over.
 package holdcertmagic
 
 import (
@@ -87,7 +87,7 @@ func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// Unlock ends the oldest Lock of the name that was not unlocked yet. It goes on if ctx is cancelled. The error matches
+// Unlock ends the oldest Lock of the name that is not unlocked yet. It goes on if ctx is cancelled. The error matches
 // holdfast.ErrLost if the lock was lost meanwhile. After any error of a lock that was held here, it counts as
 // unlocked.
 func (s *Storage) Unlock(ctx context.Context, name string) error {
@@ -108,7 +108,7 @@ func (s *Storage) Unlock(ctx context.Context, name string) error {
 // it by now, the error matches holdfast.ErrBusy.
 //
 // The duration is not used. Certmagic asks for hours, so that a lock of a fixed length lasts until the next attempt.
-// Here it is renewed anyway, and must not stay for hours if the process dies.
+// A lock of Holdfast is renewed anyway, and must not stay for hours if the process dies.
 func (s *Storage) RenewLockLease(ctx context.Context, name string, _ time.Duration) error {
 	l := s.oldest(name)
 	if l == nil {

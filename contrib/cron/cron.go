@@ -16,21 +16,21 @@ import (
 // DefaultKeep is how long Once remembers who has won a tick, if Ticks does not say: 3 hours.
 const DefaultKeep = 3 * time.Hour
 
-// Ticks says which ticks a job has. All replicas must say the same.
+// Ticks says which ticks a job has. All replicas must give the same.
 type Ticks struct {
-	// Name is the name of the job. It stands in Redis.
+	// Name is the name of the job. It is stored in Redis.
 	Name string
 	// At returns the time of the schedule that a run at now is for. now is the time by this replica's clock.
-	// Latest makes one from a cron.Schedule. If it returns the zero time, the job does not run.
+	// Latest makes an At from a cron.Schedule. If At returns the zero time, the job does not run.
 	At func(now time.Time) time.Time
 	// Keep is how long the winner of a tick is remembered. It must be longer than the clocks of the replicas may
-	// differ, and than a replica may be late. 0 stands for DefaultKeep.
+	// differ plus the time that a replica may be late. 0 means DefaultKeep.
 	Keep time.Duration
 }
 
 // Once returns a wrapper with which a job runs once for each tick, on one replica. Each replica asks for the tick
-// by holdfast.Client.Tick, and one wins. The job runs at most once: if the winner dies under it, nobody does that
-// tick.
+// by holdfast.Client.Tick, and one wins. The job runs at most once: if the winner dies during the job, nobody
+// does that tick.
 //
 // ctx is the context of every run. If it has ended, the job does not run.
 func Once(ctx context.Context, client *holdfast.Client, ticks Ticks, logger cron.Logger) cron.JobWrapper {
@@ -68,9 +68,9 @@ func TickFrom(ctx context.Context) (at time.Time, ok bool) {
 // this time. The lock is released when the job returns or panics. While the job runs, the lease is renewed, unless
 // the locker's options say otherwise.
 //
-// The options are those of holdfast.Do. With holdfast.WaitAtMost(d) a run waits for the lock for so long. With
+// The options are those of holdfast.Do. With holdfast.WaitAtMost(d) a run waits for the lock for at most d. With
 // holdfast.AtLeast(d) the lock stays held until d after its grant, so that a replica whose clock is late does not
-// run a short job again; Once does that without a guess at d.
+// run a short job again; Once does that without such a d.
 //
 // ctx is the context of every run. If it has ended, the job does not run. If it carries a lease on the same lock,
 // a run does not re-enter it.

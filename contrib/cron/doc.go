@@ -4,7 +4,7 @@
 //   - Once runs a job once for each time of its schedule, whatever the clocks of the replicas say.
 //   - Locked runs a job under a lock, so that two runs never overlap, on any replica.
 //
-// They go together: a tick that is won may still meet the run of the tick before.
+// They go together: when a tick is won, the run of the tick before may still go on.
 //
 //	cron.NewChain(
 //		holdcron.Once(ctx, client, holdcron.Ticks{Name: "report", At: holdcron.Latest(schedule, c.Location())}, logger),
@@ -24,12 +24,12 @@
 //
 // # On an error
 //
-// The job does not run this time, and that is logged. If Redis does not answer, that takes 3 s, and the
-// error matches holdfast.ErrUnavailable. If another replica has the tick or the lock, that is logged by Info.
-// Nothing is tried again before the next time of the schedule.
+// The job does not run this time, and that is logged. If Redis does not answer within 3 s, the error matches
+// holdfast.ErrUnavailable. If another replica has the tick or the lock, the logger's Info gets that, not its
+// Error. The next try is at the next time of the schedule.
 //
 // # Order in a Chain
 //
-// Once looks at the clock to know which tick a run is for. So it comes before whatever delays a run, such as
-// cron.DelayIfStillRunning. Only wrappers of this package pass a context on, so a ContextJob comes right behind them.
+// Once looks at the clock to know which tick a run is for. So put it before whatever delays a run, such as
+// cron.DelayIfStillRunning. Only wrappers of this package pass a context on, so put a ContextJob right behind them.
 package holdcron

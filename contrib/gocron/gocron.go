@@ -1,6 +1,6 @@
 // Package holdgocron lets several replicas run the jobs of github.com/go-co-op/gocron/v2, but not several times. It
-// has gocron's Locker: one replica runs a job at a time. And it says how gocron's Elector comes from a leader of
-// Holdfast: one replica runs all jobs.
+// has gocron's Locker, by which one replica at a time runs a job. By gocron's Elector, which package leader has,
+// one replica runs all jobs.
 //
 //	gocron.NewScheduler(gocron.WithDistributedLocker(holdgocron.NewLocker(client, time.Minute)))
 //
@@ -12,9 +12,9 @@
 // # Clocks
 //
 // A lock alone excludes only for as long as the job runs: a replica whose clock is late by more than that would run
-// the job again. So NewLocker asks for a time that the lock stays held, also when the job is done sooner. Call e the
+// the job again. So NewLocker asks for a time that the lock stays held, even if the job is done sooner. Call e the
 // most by which the clocks of the replicas may differ, or gocron may be late. The time must be longer than e, and
-// shorter than the time between two runs less e. For a job of every 5 minutes, a minute is right.
+// shorter than the time between two runs minus e. For a job that runs every 5 minutes, a minute is right.
 //
 // # On a loss
 //
@@ -25,15 +25,14 @@
 // # On an error
 //
 // The job does not run this time. Gocron calls the job's listener AfterLockError: the error matches holdfast.ErrBusy if
-// another holds the lock, and holdfast.ErrUnavailable if Redis has not answered for 3 s. The next time of the schedule
-// is tried as ever.
+// another holds the lock, and holdfast.ErrUnavailable if Redis has not answered for 3 s. The next run is tried as ever.
 //
 // # Elector
 //
-// The Elector of a leader.Election is gocron's: gocron.WithDistributedElector(election.Elector()). Its Run must go on
-// elsewhere in the process. Gocron asks once before each run, and Holdfast answers without I/O. If the lead is lost
-// under a job, the job goes on. A job that is to be stopped derives its context from that of the election's work. If
-// Redis is gone, there is no leader when the lease is over, and no job runs.
+// A leader.Election has gocron's Elector: gocron.WithDistributedElector(election.Elector()). The program must call
+// the Election's Run. Gocron asks once before each run, and Holdfast answers without I/O. If the lead is lost during
+// a job, the job goes on. A job that is to be stopped derives its context from that of the election's work. If Redis
+// is gone, there is no leader when the lease is over, and no job runs.
 package holdgocron
 
 import (
@@ -77,7 +76,7 @@ var (
 )
 
 // NewLocker returns a Locker. Each lock stays held for atLeast after its grant, even if the job is done sooner or its
-// process dies; with 0 it is released with the end of the job. The options override the Client's defaults.
+// process dies; with 0 it is released when the job ends. The options override the Client's defaults.
 func NewLocker(client *holdfast.Client, atLeast time.Duration, options ...holdfast.LeaseOption) *Locker {
 	return &Locker{client: client, atLeast: atLeast, options: options, held: make(map[string][]*Run)}
 }

@@ -1,15 +1,14 @@
 // Package holdgoose runs the migrations of github.com/pressly/goose/v3 on one replica at a time, under a lock of
-// Holdfast. The lock is in Redis, so it works with any database, also with one that has no advisory locks, and it
+// Holdfast. The lock is in Redis, so it works with any database, even with one that has no advisory locks, and it
 // occupies no connection of the database.
 //
 //	goose.NewProvider(dialect, db, migrations, goose.WithLocker(holdgoose.New(client.Mutex("shop:migrations"))))
 //
 // # On success
 //
-// One process migrates at a time. The others wait, and then find that there is nothing to do. The lock waits as long
-// as the context allows that Up was given; without a deadline, for ever. While the migrations run, the lease is
-// renewed, unless the mutex's options say otherwise. If the process dies, the next one goes on after the lease, 30 s
-// by default.
+// One process migrates at a time. The others wait, and then find that there is nothing to do. Lock waits as long as
+// the context of Up allows; without a deadline, for ever. While the migrations run, the lease is renewed, unless the
+// mutex's options say otherwise. If the process dies, the next one goes on after the lease, 30 s by default.
 //
 // # On a loss
 //

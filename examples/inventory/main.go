@@ -67,7 +67,7 @@ func (i Inventory) Reserve(ctx context.Context, thing string, n int) error {
 	return i.Ledger.Write(thing, left-n, l.Token())
 }
 
-// Ledger is the stock, as a database would keep it. Its fence refuses the writes of holders of the past.
+// Ledger is the stock, as a database would keep it. Its fence refuses the writes of former holders.
 type Ledger struct {
 	fence fence.Guard
 	mu    sync.Mutex // guards what follows

@@ -1,8 +1,8 @@
 //go:build unix
 
 // Shards starts three processes that share twelve shards, and lets happen to them what happens to processes: one is
-// killed, one is stopped for longer than its lease. Each time the others go on with its shards, evenly. When the one that
-// was stopped goes on, its works have lost them, and it has its share again.
+// killed, one is stopped for longer than its lease. Each time the others go on with its shards, evenly. When the one
+// that was stopped goes on, it finds that it has lost its shards, and gets its share again.
 //
 //	go run ./examples/shards
 //	REDIS_URL=redis://localhost:6379 go run ./examples/shards

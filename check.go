@@ -69,8 +69,8 @@ const (
 // after two seconds. If a kind lacks a right, Check returns a finding of that Kind.
 //
 // Check learns of a quorum from the marker that the quorum's first Lock leaves on each server. Before that
-// Lock it reports nothing about it. If servers were added or removed since, the finding is about the earlier
-// set.
+// Lock it reports nothing about the quorum. If servers were added or removed since, the finding is about the
+// earlier set.
 //
 // Check is meant for the start of a program, and for operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {

@@ -188,8 +188,8 @@ func AtLeast(d time.Duration) DoOption {
 }
 
 // OnAcquire makes Do call hook after the grant and before work, with work's context and what Lock
-// returned: a *Lease, a *MultiLease or a *QuorumLease, or the Handle of a Lockable of your own. Its
-// Name is the name of the lock. If hook panics, work does not run and the lock is released.
+// returned: a *Lease, a *MultiLease or a *QuorumLease, or the Handle of a Lockable of your own.
+// held.Name() is the name of the lock. If hook panics, work does not run and the lock is released.
 func OnAcquire(hook func(ctx context.Context, held Handle)) DoOption {
 	return func(d *doing) { d.onAcquire = hook }
 }

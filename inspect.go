@@ -15,16 +15,17 @@ import (
 )
 
 // Inspect returns the state of a name: who holds it, since when and for how long, and how many
-// wait. It asks the master once, and once more for the identities of those Clients; it writes
-// nothing. Any name may be inspected; what is no synchronizer is KindUnknown.
+// wait. It asks the master once, and once more for the identities of the Clients that it has found;
+// it writes nothing. Any name may be inspected; what is no synchronizer is KindUnknown.
 //
 // If a lock has more than some hundred readers, Inspect asks for about 256 of them at a time. A
 // reader that holds the lock from the beginning to the end is among the Holders; a reader that
-// comes or goes meanwhile may or may not be. After a failover meanwhile some may be missing.
+// comes or goes meanwhile may or may not be. After a failover meanwhile some readers may be
+// missing.
 //
 // Inspect retries transient errors until ctx ends; then the error matches ctx's. Otherwise the
-// error matches ErrDenied, ErrBadArgument or ErrClosed. What is in a key beside the name that the
-// user may not read counts as not known.
+// error matches ErrDenied, ErrBadArgument or ErrClosed. If the user may not read a key beside the
+// name, what it says counts as not known.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {

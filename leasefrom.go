@@ -4,7 +4,7 @@ package holdfast
 
 import "context"
 
-// LeaseFrom returns the lease on locker that ctx carries, so that work under Do, or any code with a
+// LeaseFrom returns the lease that ctx carries on locker, so that work under Do, or any code with a
 // lease's context, can read the token, the hold count and the deadline. ok is false if ctx carries
 // none. LeaseFrom does no I/O.
 //

@@ -16,8 +16,8 @@ type MonitorOptions struct {
 	// Pattern selects the names, as they are in Redis, in the syntax of SCAN. The default is all
 	// names.
 	Pattern string
-	// Threshold is how long a lock may be held, or a permit be taken, before it is reported. It
-	// is required.
+	// Threshold is how long a lock may be held, or a permit taken, before it is reported. It is
+	// required.
 	Threshold time.Duration
 	// Every is the period: how often Monitor looks at all locks, and how often it reports a
 	// lock that goes on being held. The default is 10 s.

@@ -28,9 +28,9 @@ type config struct {
 	identity  string
 }
 
-// WithDefaults sets lease options for all synchronizers of the Client. Options given to a
-// factory method override them one by one. The default is Renewed(30 * time.Second). A Leader takes
-// only the length and Replicas, and a Barrier only the length.
+// WithDefaults sets lease options for all synchronizers of the Client. Options given to a factory
+// method override them one by one. The default is Renewed(30 * time.Second). Leader and Shards take
+// only the length, Grace and Replicas, and Barrier only the length.
 func WithDefaults(options ...lease.Option) Option {
 	return func(c *config) { c.defaults = append(c.defaults, options...) }
 }
@@ -41,9 +41,9 @@ func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
 // WithTokenLife sets how long Redis keeps the fencing token of a name after this Client's last grant of it.
 // It is for programs that use very many names, because each used name leaves some 150 bytes for that long.
 // The default, also for 0, is 7 days. The least is 1 hour; with less, each Lock fails with ErrBadArgument.
-// It applies to Mutex, FairMutex, RWMutex, Striped, and the members of a Quorum. A Leader's tokens are kept
-// for 7 days, a Once's for 24 hours, and JavaTokens keeps tokens for ever, whatever d is. PermitSemaphore,
-// Semaphore, Latch and Barrier have no such key.
+// It applies to Mutex, FairMutex, RWMutex, Striped, Slots, Shards, and the members of a Quorum. A Leader's
+// tokens are kept for 7 days, a Once's for 24 hours, and JavaTokens keeps tokens for ever, whatever d is.
+// PermitSemaphore, Semaphore, Latch and Barrier have no such key.
 //
 // Tokens grow even if one was forgotten, because no token is less than Redis's clock at its grant. A
 // smaller token can follow a forgotten one only if the clock was set back by more than d minus 17 minutes:
@@ -89,11 +89,11 @@ func WithIdentity(who string) Option {
 	return func(c *config) { c.identity = who }
 }
 
-// WithLogger sets the logger to which Holdfast writes: a lost lease, with the cause that its holder
-// gets; the first renewal that fails, and the first that works again; a call that Redis has not
-// answered for a second; a clean-up that is given up; failures of subscriptions. A fixed lease that
-// ends as agreed is not logged. By default, and with nil, nothing is logged. No line has a whole
-// owner id or a password.
+// WithLogger sets the logger. Holdfast logs a lost lease, with the cause that its holder gets; the
+// first renewal that fails, and the first that works again; a call that Redis has not answered for
+// a second; a clean-up that is given up; failures of subscriptions. A fixed lease that ends as
+// agreed is not logged. By default, and with nil, nothing is logged. No line has a whole owner id
+// or a password.
 //
 // One goroutine calls the handler, for one line after the other. No lock, renewal or message waits
 // for the handler, and Close waits for it at most 1.6 s. While the handler blocks, up to 16384

@@ -61,11 +61,11 @@ type (
 	Barrier = barrier.Barrier
 	// Once does the work of each key once, and keeps its result: once.Once.
 	Once = once.Once
-	// Limiter bounds how much is done in a time: limiter.Limiter.
+	// Limiter bounds how much is done in a given time: limiter.Limiter.
 	Limiter = limiter.Limiter
 	// Election elects one leader: leader.Election.
 	Election = leader.Election
-	// Term is one time for which an Election's work leads: leader.Term.
+	// Term is one period in which an Election's work leads: leader.Term.
 	Term = leader.Term
 	// MultiLock is several locks as one: multilock.MultiLock.
 	MultiLock = multilock.MultiLock

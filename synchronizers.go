@@ -90,9 +90,9 @@ func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSem
 	return semaphore.NewPermits(c.engine, name, c.mapped(name), *c.settings(options))
 }
 
-// Slots returns the numbered slots of that name: each holder has another number, from 0 to size-1, and
-// leases it. See slots.Slots, and the options of package slots: Prefer, Quarantine and Lease. Slots does no
-// I/O. The returned value may be kept and shared.
+// Slots returns the numbered slots of that name: each holder leases a different number, from 0 to size-1.
+// See slots.Slots, and the options of package slots: Prefer, Quarantine and Lease. Slots does no I/O. The
+// returned value may be kept and shared.
 //
 // All processes must give the same size, from 1 to slots.MaxNumbers. The name may be any bytes, but not
 // empty; see docs/keyspace.md, and docs/slots.md for what happens when a holder dies.
@@ -170,9 +170,9 @@ func (c *Client) Leader(name string, options ...leader.Option) *Election {
 	return leader.New(c.engine, name, c.mapped(name), c.common, options...)
 }
 
-// Limiter returns the rate limiter of that name: it bounds how much is done in a time, in all processes together.
-// The options of package limiter say how much: Rate, which every Limiter needs; Burst, Share, Concurrent and
-// OnUnavailable. Limiter does no I/O. Keep the returned value, and share it.
+// Limiter returns the rate limiter of that name: it bounds how much is done in a given time, in all processes
+// together. The options of package limiter say how much: Rate, which every Limiter needs; Burst, Share,
+// Concurrent and OnUnavailable. Limiter does no I/O. Keep the returned value, and share it.
 //
 // All processes should give the same rate; a later Limiter.Set changes it for all. The name may be any bytes, but
 // not empty; see docs/keyspace.md, and docs/limiter.md for what is promised.

@@ -16,7 +16,7 @@ import (
 // never frees what another has locked since.
 //
 // Lock does not re-enter a lease that ctx carries. If it did, all goroutines that share the
-// sync.Locker would be in at once. As with a sync.Mutex, a goroutine that already holds the
+// sync.Locker would hold the lock at once. As with a sync.Mutex, a goroutine that already holds the
 // lock and locks it again waits for itself.
 func SyncLocker(ctx context.Context, locker Locker) sync.Locker {
 	return &syncLocker{ctx: lease.Bare(ctx), locker: locker}

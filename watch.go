@@ -16,7 +16,8 @@ import (
 // Happening is what an Event is about.
 type Happening string
 
-// What happens. "Before its time" means before the end that the hold would have had without another renewal.
+// What happens. "It" is what is held at the name. "Before its time" means before the end that the hold would
+// have had without another renewal.
 const (
 	// EventLooked: a look has ended. Now is all that is there; Err says why some or all of it could not be looked
 	// at.
@@ -48,13 +49,14 @@ const (
 	EventBroken  Happening = "broken"
 )
 
-// Event is one thing that has happened at a name, as far as two looks at it show. Between them more may have happened.
+// Event is one thing that has happened at a name, as far as two looks at the name show. Between the looks more may
+// have happened.
 type Event struct {
 	What Happening
 	// Name is the name as it is in Redis, without the prefix of WithKeyPrefix; "" for EventLooked.
 	Name string
-	Kind Kind      // of what is there, or was there if nothing is now
-	At   time.Time // when it was seen, on the server's clock; of EventLooked on this process's
+	Kind Kind      // of what is there now, or else was there before
+	At   time.Time // when it was seen, on the server's clock; for EventLooked, on this process's
 
 	// Holder has it now, From had it. Each is zero where the Happening does not name it.
 	Holder, From Holder
@@ -114,7 +116,7 @@ func WatchEvery(d time.Duration) WatchOption { return func(l *looker) { l.every 
 // the order of their names, and then an EventLooked with all that is there; the first look yields only the EventLooked.
 // Watch does not see what begins and ends between two looks. For a single name, without wildcards, it counts the
 // releases of such holds (EventUnseen), and the message of a release brings the next look forward; where channels are
-// sharded (in a cluster), it hears no message. A loop that takes long makes the looks rarer, and nothing piles up.
+// sharded (in a cluster), it hears no message. A slow loop makes the looks rarer; events do not pile up.
 //
 // The sequence ends when ctx ends. It also ends, after an EventLooked with the reason as its Err, if looking makes no sense
 // any more: ErrDenied, ErrBadArgument or ErrClosed. Any other error, such as ErrUnavailable after 5 s without an

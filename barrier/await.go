@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Trip says which generation a party was in, and when in it the party came.
+// Trip is what Await returns: the party's generation, and its place in the order of arrival.
 type Trip struct {
 	// Generation is the number of the generation: the same for all its parties, and greater than that
 	// of every earlier one. Numbers are not consecutive.
@@ -28,8 +28,8 @@ type Trip struct {
 	Arrival int
 }
 
-// Await waits until all parties of the barrier have called it. Then no call returns an error, and
-// all return the same generation. The barrier is ready for the next one at once.
+// Await waits until all parties of the barrier have called it. Then all calls succeed, with the
+// same generation. The barrier is ready for the next one at once.
 //
 // A party that has come has a place, which is renewed while Await waits. If its wait ends before
 // the last party comes, the generation breaks: at once if its ctx ends; when its lease is over if
@@ -39,7 +39,7 @@ type Trip struct {
 //     ErrLost if it broke because this party's own place was lost. The next call of Await begins
 //     another generation.
 //   - ctx's error, and ErrBusy if Redis has said that parties are missing: ctx ended first, and the
-//     generation has broken. If it had tripped by then, Await returns nil all the same.
+//     generation has broken. If it had tripped by then, Await succeeds all the same.
 //   - ErrParties: the generation under way is for another number of parties. This call has changed
 //     nothing.
 //   - ErrUnknown: nobody can say whether the generation has tripped or broken. Redis did not answer,

@@ -38,7 +38,7 @@ func (m *Mutex) Place() string { return m.lock().Place() }
 
 // Lock waits until the lock is granted and returns the Lease, which the caller must release. If ctx
 // was made by Lease.Context of a lease on this same lock, Lock re-enters it: it returns at once,
-// with a Lease of its own.
+// with another Lease.
 //
 // Waiters are served in the order in which Redis heard of them. A release hands the lock to the
 // next one. A waiter is passed over if its process has died, or was cut off, and has sent nothing
@@ -69,7 +69,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(q.Acquire(ctx))
 }
 
-// LeaseFrom returns the lease on the lock that ctx carries: the innermost, if it carries several. It is
+// LeaseFrom returns the lease that ctx carries on the lock: the innermost, if it carries several. It is
 // the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx carries
 // none. LeaseFrom does no I/O. A lease of another Client does not count, nor one of another kind of
 // lock of the same name.

@@ -15,10 +15,10 @@ const MaxPriority = hold.MaxPriority
 // step is how much earlier a waiter seems to have come for each step of its priority.
 const step = 10 * time.Second
 
-// Priority puts the waiters of a FairMutex into the queue as if they had come 10 s earlier for each step of p: before
-// those of lower priority that came earlier by less than that, and behind those of the same priority that came first.
-// So nobody starves: only callers that come within (MaxPriority - p) times 10 s can pass a waiter of priority p. The
-// holder keeps the lock.
+// Priority puts the waiters of a FairMutex into the queue as if they had come p times 10 s earlier. So they pass
+// waiters of lower priority that came only a little earlier, and stay behind those of the same priority that came
+// first. Nobody starves: only callers that come within (MaxPriority - p) times 10 s after it can pass a waiter of
+// priority p. The holder keeps the lock.
 //
 // p is from 0 to MaxPriority; otherwise Lock fails with ErrBadArgument. The default is 0, the order of
 // arrival. Programs that contend for a name may use several priorities, with a FairMutex for each; waiters

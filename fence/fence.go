@@ -13,7 +13,8 @@
 // A fence protects only if the check and the write are one step. In each form here they are:
 //
 //   - Guard: in the memory of a process, under a mutex;
-//   - SQL: a statement in the transaction that writes, or a condition of the statement that writes: Wrote;
+//   - SQL: a statement in the transaction that writes, or a condition of the statement that writes
+//     (Wrote);
 //   - Redis: a script that writes only if the token passes;
 //   - Middleware: for a service of your own, whose handlers write under a Guard.
 //

@@ -11,7 +11,7 @@ import (
 // Header is the name of the header with the token.
 const Header = "Fencing-Token"
 
-// SetHeader sets the header of a request that is made under a lock.
+// SetHeader gives a request the token of the lock under which it is made.
 func SetHeader(r *http.Request, token int64) { r.Header.Set(Header, strconv.FormatInt(token, 10)) }
 
 // Middleware lets a request through if its token passes the fence, for the resource that it is about. Otherwise

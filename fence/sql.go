@@ -75,7 +75,7 @@ func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) 
 //	err := fence.Wrote(db.ExecContext(ctx,
 //		"UPDATE accounts SET balance = $1, token = $2 WHERE id = $3 AND token <= $2", balance, lease.Token(), id))
 //
-// If balance comes from an earlier read, "UPDATE accounts SET token = $1 WHERE id = $2 AND token <= $1" goes before
+// If balance comes from an earlier read, run "UPDATE accounts SET token = $1 WHERE id = $2 AND token <= $1" before
 // that read.
 //
 // Wrote does not see the token, so make sure that it is positive before you write.

@@ -34,7 +34,7 @@ type Section struct {
 // deaf is how long a section may go on after its context has ended before CheckExclusive fails the test.
 const deaf = 5 * time.Second
 
-// CheckExclusive runs a critical section by several processes, under pauses, losses, lost replies and outages.
+// CheckExclusive runs a critical section in several processes, under pauses, losses, lost replies and outages.
 // The test fails if
 //
 //   - two sections ran at once while the leases of both went on;

@@ -60,7 +60,7 @@ func (s *Server) Redis() *redis.Client {
 }
 
 // Addr returns an address of the server on the loopback, for programs that take no dialer. What is sent there
-// meets the same faults as the Clients. A synctest bubble cannot wait for it.
+// meets the same faults as the Clients. A synctest bubble cannot wait for such a connection.
 func (s *Server) Addr() string {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,5 +1,5 @@
-// Package leader elects one leader among processes. Its lead is a lock in the layout of a FairMutex,
-// beside which the leader says who it is.
+// Package leader elects one leader among processes. The lead is a lock in the layout of a FairMutex;
+// beside it the leader says who it is.
 //
 // Programs make an Election with Client.Leader. docs/leader.md shows the states of a candidate.
 package leader
@@ -74,10 +74,10 @@ func (e *Election) engine() *engine.Engine { return engine.Made(e).resource.Engi
 
 // Check is for a liveness probe, and does no I/O. It returns an error if the process should be restarted: if
 // the work of a term has gone on for longer than staleFor after the end of the term, or if Run has returned
-// an error of its own, so that this candidate never leads again. In the first case the error matches what
-// ended the term: ErrLost, ErrResigned, ErrClosed, or what ended Run's context; in the second it is Run's
-// error. Otherwise Check returns nil: while Run leads or campaigns, before it begins, and after it has ended
-// with its context or its work.
+// an error other than its context's, so that this candidate never leads again. In the first case the error
+// matches what ended the term: ErrLost, ErrResigned, ErrClosed, or what ended Run's context; in the second
+// it is Run's error. Otherwise Check returns nil: while Run leads or campaigns, before it begins, and after
+// it has ended with its context or its work.
 func (e *Election) Check(staleFor time.Duration) error {
 	if err := e.usable("check"); err != nil {
 		return err

@@ -48,9 +48,9 @@ func Value(v string) Option { return func(c *config) { c.value = v } }
 // Preempt.
 func Priority(p int) Option { return func(c *config) { c.priority = p } }
 
-// Preempt makes the candidate ask a leader of lower priority to resign, while it waits. That
-// leader's term ends with ErrResigned, and the next candidate leads when that leader's work has
-// returned. The default is to wait.
+// Preempt makes a waiting candidate ask a leader of lower priority to resign. That leader's term
+// ends with ErrResigned, and the next candidate leads when that leader's work has returned. The
+// default is to wait.
 func Preempt() Option { return func(c *config) { c.preempt = true } }
 
 // MaxTerm ends each term with ErrResigned when it has lasted for d, minus up to a tenth of d at random,
@@ -59,8 +59,8 @@ func Preempt() Option { return func(c *config) { c.preempt = true } }
 func MaxTerm(d time.Duration) Option { return func(c *config) { c.maxTerm = d } }
 
 // Lease sets how long the lead lasts after the last renewal. If the leader's process dies, another
-// leads after d at the latest. It is renewed every third of d. The default is the Client's, 30 s
-// without WithDefaults; d is at least MinLease.
+// leads after d at the latest. The lead is renewed every third of d. The default is the Client's,
+// 30 s without WithDefaults; d is at least MinLease.
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
 // Grace makes a term end d before another can lead, so that its work has time to stop: see

@@ -16,7 +16,7 @@ type Info struct {
 	// Identity and Value are as the leader's options set them.
 	Identity string
 	Value    string
-	// Priority is the leader's.
+	// Priority is the leader's priority.
 	Priority int
 	// Token is the fencing token of its term: each term has a greater one than every earlier term of
 	// the name. It is 0 if nobody leads.
@@ -71,10 +71,10 @@ type Candidate struct {
 }
 
 // Candidates returns those that wait to lead, in all processes, the next one first. The leader is not
-// among them. One whose process died is in the list until it is passed over, for at most 2.5 s.
+// among them. A candidate whose process died is in the list until it is passed over, for at most 2.5 s.
 //
-// Candidates asks for 256 places at a time, so that Redis serves others in between. One that comes or
-// goes during the call may be in the list or not.
+// Candidates asks for 256 places at a time, so that Redis serves others in between. A candidate that
+// comes or goes during the call may be in the list or not.
 func (e *Election) Candidates(ctx context.Context) ([]Candidate, error) {
 	const op = "query"
 	if err := e.usable(op); err != nil {

@@ -27,20 +27,20 @@ import (
 //     later if the term lasted less than a second. A term ends before its work by a loss (the
 //     context's cause matches ErrLost); by Resign, RequestResign, Preempt, MaxTerm or a missing
 //     Alive (ErrResigned); or with ctx.
-//   - If ctx ends, Run returns an error that matches ctx's error, and the work's error.
+//   - If ctx ends, Run returns an error that matches both ctx's error and the work's.
 //
 // The work's context, made from ctx, ends before another can lead. While the work runs, nobody else
 // can lead unless the lease is lost. Run gives the lead up only after the work has returned, so a
 // work that does not heed its context keeps the others waiting. If it does so for a whole lease,
-// the log names it; Check finds it. If the work panics, Run gives the lead up, and the panic goes
+// that is logged; Check finds it too. If the work panics, Run gives the lead up, and the panic goes
 // on.
 //
 // Transient errors of Redis are retried until ctx ends, and ErrNotReplicated once a second. After an error
 // that an operator can mend (ErrOutOfMemory, ErrDenied, a full disk of Redis) Run logs it and campaigns
 // again: a second later, then after longer pauses, at most 5 s. Run returns ErrClosed, ErrWrongType,
-// ErrBadArgument and the like. After that Check returns the error too. One Run of an Election goes on at a
-// time; another fails with ErrBadArgument. End ctx, and wait for Run, before you close the Client: Close does
-// not give the lead up, so the next candidate would wait for the end of the lease.
+// ErrBadArgument and the like. After that Check returns the error too. Only one Run of an Election may be
+// under way; another fails with ErrBadArgument. End ctx, and wait for Run, before you close the Client: Close
+// does not give the lead up, so the next candidate would wait for the end of the lease.
 func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
 	const op = "lead"
 	if err := e.usable(op); err != nil {

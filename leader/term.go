@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Term is one time for which an Election's work leads. The work gets it together with its context, which ends
-// with the term. Its methods may be called from any goroutine, also after its end. The methods of a nil or
-// zero Term, which a test may give to a work, do nothing; its token is 0.
+// Term is one period in which an Election's work leads. The work gets it together with its context, which
+// ends with the term. Its methods may be called from any goroutine, even after its end. The methods of a nil
+// or zero Term, which a test may give to a work, do nothing; its token is 0.
 type Term struct {
 	election *Election
 	lease    *lease.Lease

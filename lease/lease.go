@@ -83,8 +83,8 @@ func (l *Lease) Release(ctx context.Context) error { return (*hold.Lease)(l).Rel
 //
 // AtLeast first makes sure that Redis has the hold for d, with a request if the lease does not last that
 // long. So a process that dies leaves the thing held for d, or for its lease if that is longer. A fixed lease
-// still ends at its own time. AtLeast does not outlast ForceRelease, nor a hold that is lost. Detach forgets
-// it: whoever attaches may call AtLeast again.
+// still ends at its own time. ForceRelease and the loss of the hold end it too. Detach forgets it: whoever
+// attaches may call AtLeast again.
 //
 // It works for Mutex, FairMutex and the stripes of a Striped; for other kinds, and if d is negative, the
 // error matches ErrBadArgument. If the lease has ended, the error matches the reason. It matches
@@ -95,8 +95,8 @@ func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
 }
 
 // Asked returns a channel that is closed when somebody wants what is held: a caller in this process or another waits
-// for it, or has called Ask. It is for a holder that gives way to others: it then releases. The end of the lease does
-// not close the channel.
+// for it, or has called Ask. A holder that gives way to others then releases. The end of the lease does not close the
+// channel.
 //
 // From the first call on the Client looks, with a request every 1.25 s and at each message, until somebody wants it or
 // the lease ends. It notices an Ask at once, by a message, or within 1.25 s if that is lost; a waiter within 1.25 s;

@@ -4,7 +4,7 @@ package lease
 
 import "context"
 
-// Locker is something that can be held: each call that succeeds returns a Lease of its own.
+// Locker is something that can be held: each call that succeeds returns another Lease.
 type Locker interface {
 	// Lock waits until the thing is granted or ctx ends. If ctx ends the wait, the error matches
 	// ctx's error and its cause. If the grant comes just as ctx ends, Lock returns the lease, and

@@ -47,9 +47,9 @@ func MaxHold(d time.Duration) Option {
 // Grace makes the lease end d before Redis can grant what it holds to anybody else, so that the work
 // has time to stop: its contexts, Done and Deadline come d sooner than without Grace. What is held
 // stays held meanwhile, and Release frees it at once; if nested leases ended together, the last Release
-// does. If the process dies, it is free when it would have been without Grace. The lease is renewed
-// every third of its length minus d. A waiter to which the thing is handed over asks Redis once more
-// before its Lock returns. A Fixed(l) lease ends with ErrExpired after l minus d.
+// does. If the process dies, the thing is free when it would have been without Grace. The lease is
+// renewed every third of its length minus d. A waiter to which the thing is handed over asks Redis once
+// more before its Lock returns. A Fixed(l) lease ends with ErrExpired after l minus d.
 //
 // There is no grace if Redis says that it no longer has what was held, nor after Close. The default is
 // 0. If less than MinLease is left of the lease, or d is negative, Lock fails with ErrBadArgument.
@@ -58,10 +58,10 @@ func Grace(d time.Duration) Option {
 }
 
 // Notified makes the Client notify the holder of a Mutex, a FairMutex or a stripe when any Client takes it by
-// ForceRelease: the lease then ends with ErrLost within a round trip or two, not only at its next renewal. On a message
-// the Client asks Redis; if the message is lost, the next renewal finds out. Each such hold costs a goroutine, one more
-// renewal when it begins, and a subscription on the one connection that a Client has for all. A nested Lock is as the
-// outer one. Other kinds ignore the option. The default is off.
+// ForceRelease: the lease then ends with ErrLost within a round trip or two, not only at its next renewal. A message
+// makes the Client ask Redis; if the message is lost, the next renewal finds out. Each such hold costs a goroutine, one
+// more renewal when it begins, and a subscription on the one connection that a Client has for all. A nested Lock has
+// the option if the outer one has it. Other kinds ignore the option. The default is off.
 func Notified() Option {
 	return func(s *hold.Settings) { s.Notified = true }
 }
@@ -74,9 +74,9 @@ func Notified() Option {
 //
 // A Lock that fails is no longer the newest. But if its process dies while it waits, the older ones are superseded all
 // the same. A TryLock supersedes nobody; when it is granted, it counts as the newest. Ask supersedes nobody either. A
-// holder without the option is not superseded, nor is a lease from Attach. A nested Lock is as the outer one; the hold
-// then has a Grace if each of its leases has one. A MultiLock locks its members one after another, and so supersedes at
-// different times. Do with Pausable fails with ErrBadArgument.
+// holder without the option is not superseded, nor is a lease from Attach. A nested Lock has the option if the outer
+// one has it; the hold then has a Grace if each of its leases has one. A MultiLock locks its members one after another,
+// and so supersedes at different times. Do with Pausable fails with ErrBadArgument.
 //
 // Each Lock costs two more requests. Each hold costs a goroutine, a subscription on the one connection that a Client
 // has for all, and a request every 1.25 s, in case the message is lost. Such a lock is not passed on within the process
@@ -95,8 +95,8 @@ func Replicas(n int) Option {
 }
 
 // JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock: the token's key gets
-// no expiry. Without JavaTokens, the key expires WithTokenLife after the last grant, by default a
-// week; the next token is greater all the same. A name whose braces make no hash tag ("a}b", "a{",
+// no expiry. Without JavaTokens, the key expires a week after the last grant, or as WithTokenLife
+// says; the next token is greater all the same. A name whose braces make no hash tag ("a}b", "a{",
 // "{}x") is refused with ErrBadArgument, because Redisson would count its tokens in another place.
 func JavaTokens() Option {
 	return func(s *hold.Settings) { s.JavaTokens = true }

@@ -20,8 +20,8 @@ type concurrency struct {
 
 // Acquire waits until one of the n leases of Concurrent is free, takes it, and then waits for its turn to take one
 // unit, as Wait does. It returns the lease, which the caller must release when its work is done. The lease is that of a
-// PermitSemaphore, renewed or fixed as the Client's defaults say: if the process dies, others can have it when it is
-// over.
+// PermitSemaphore, renewed or fixed as the Client's defaults say: if the process dies, its permit is free when the
+// lease is over.
 //
 // If ctx ends, or comes to its deadline before the caller's turn, nothing is taken: the error is that of
 // PermitSemaphore.Acquire, or of Wait. If the Limiter was made without Concurrent, it matches ErrBadArgument.

@@ -1,6 +1,6 @@
-// Package limiter bounds how much is done in a time, in all processes together: calls of an API that allows
-// 100 a minute, mails an hour, requests of one user. A caller that comes too early is refused, or waits in
-// turn.
+// Package limiter bounds how much is done in a given time, in all processes together: calls of an API that
+// allows 100 a minute, mails an hour, requests of one user. A caller that comes too early is refused, or
+// waits in turn.
 //
 // Programs make a Limiter with Client.Limiter:
 //
@@ -45,7 +45,7 @@ const (
 	most = 1 << 40
 )
 
-// Limiter bounds how much is done in a time. All callers that use its name share it.
+// Limiter bounds how much is done in a given time. All callers that use its name share it.
 //
 // Any number of goroutines may use one value. Keep it, and make those of keys from it, by For: a Limiter
 // remembers the rate that Set has set, and what its process has taken by Share.

@@ -41,7 +41,7 @@ func Burst(b int) Option {
 
 // Concurrent bounds how many leases of Acquire there are at the same time: at most n, in all processes and for all
 // keys together. n is from 1 to a million. The leases are permits of the PermitSemaphore "<name>:concurrent",
-// which Acquire sets to n. If processes give different n, that of the process which began last counts.
+// which Acquire sets to n. If processes give different n, the n of the process that began last counts.
 func Concurrent(n int) Option {
 	return func(s *settings) { s.concurrent, s.concurrentSet = n, true }
 }

@@ -108,7 +108,7 @@ func (p *turn) nap(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Reservation is units that were taken for a future time. It need not be ended.
+// Reservation is units that were taken for a future time. It need not be released.
 type Reservation struct{ turn turn }
 
 // Reserve takes n units without waiting for their turn. The Reservation says when that comes; a later Set does not

@@ -117,7 +117,7 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 	return m.acquire(ctx, "try lock", lease.Locker.TryLock, false)
 }
 
-// LeaseFrom returns the lease on all of the locks that ctx carries: the innermost, if it carries
+// LeaseFrom returns the lease that ctx carries on all of the locks: the innermost, if it carries
 // several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of other
 // Clients does not count. A context that carries a lease on a MultiLock also carries those on its
 // locks, one by one.

@@ -12,8 +12,8 @@ import (
 )
 
 // Lease is one acquisition of a Quorum. It lasts until it is released, or until fewer than a
-// majority of the servers vouch for it. On each server its own Client renews the lease. A server
-// that was lost is not asked again.
+// majority of the servers vouch for it. Each server's Client renews the lease there. A server that
+// was lost is not asked again.
 //
 // A nil Lease, which a failed Lock returns, counts as one that has ended, as a nil lease.Lease
 // does.
@@ -88,7 +88,7 @@ func (l *Lease) Err() error {
 
 // Deadline returns when the lease ends if it is not renewed before: the first instant at which
 // fewer than a majority of the servers vouch for it, by the local deadline of each. It returns the
-// zero time if that is now.
+// zero time if that is so already.
 func (l *Lease) Deadline() time.Time {
 	if l.absent() {
 		return none.Deadline()

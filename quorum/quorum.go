@@ -92,7 +92,7 @@ func (q *Quorum) TryLock(ctx context.Context) (*Lease, error) {
 	return q.acquire(ctx, "try lock", false)
 }
 
-// LeaseFrom returns the lease on the Quorum that ctx carries: the innermost, if it carries several.
+// LeaseFrom returns the lease that ctx carries on the Quorum: the innermost, if it carries several.
 // It is the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx
 // carries none. LeaseFrom does no I/O.
 func (q *Quorum) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {

@@ -37,7 +37,7 @@ func (m *Mutex) Place() string { return m.lock().Place() }
 
 // Lock waits until the lock is granted and returns the Lease, which the caller must release. If ctx
 // was made by Lease.Context of a lease on this same lock, Lock re-enters it: it returns at once,
-// with a Lease of its own.
+// with another Lease.
 //
 // Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error and, if the
 // lock was found held, ErrBusy; nothing is left behind, and no other hold is touched. Transient
@@ -63,7 +63,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(q.Acquire(ctx))
 }
 
-// LeaseFrom returns the lease on the lock that ctx carries: the innermost, if it carries several. It is
+// LeaseFrom returns the lease that ctx carries on the lock: the innermost, if it carries several. It is
 // the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx carries
 // none. LeaseFrom does no I/O. A lease of another Client does not count, nor one of another kind of
 // lock of the same name.

@@ -23,7 +23,7 @@ import (
 // It holds no state: any number of goroutines may use one value, and what differs from holder to
 // holder is in the Lease that each call returns.
 //
-// As a lease.Locker it is its write side.
+// As a lease.Locker, an RWMutex is its write side.
 type RWMutex struct {
 	engine   *engine.Engine
 	base     base
@@ -58,9 +58,9 @@ func (m *RWMutex) Place() string {
 
 // Lock waits until nobody else holds the lock, and returns the Lease of a writer, which the caller
 // must release. Its token is greater than that of every earlier writer. A context made by
-// Lease.Context of a write lease on this same lock re-enters it: Lock then returns at once, with a
-// Lease of its own. If ctx carries a read lease and no write lease, Lock returns ErrUpgrade at
-// once: it would wait for itself.
+// Lease.Context of a write lease on this same lock re-enters it: Lock then returns at once, with
+// another Lease. If ctx carries a read lease and no write lease, Lock returns ErrUpgrade at once:
+// it would wait for itself.
 //
 // Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and ErrBusy
 // if the lock was found held. Nothing is left behind then, and nobody else's hold is touched.
@@ -97,7 +97,7 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(m.rlock(ctx, "try lock", false))
 }
 
-// LeaseFrom returns the write lease on the lock that ctx carries: the innermost, if it carries
+// LeaseFrom returns the write lease that ctx carries on the lock: the innermost, if it carries
 // several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of
 // another Client does not count. For a read lease give RLocker to holdfast.LeaseFrom.
 func (m *RWMutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {

@@ -59,7 +59,7 @@ func (s *PermitSemaphore) Name() string { return engine.Made(s).name }
 // Lease.Context does not re-enter anything: each Acquire takes other permits.
 //
 // A call for fewer permits may overtake a call that waits for more; within one process only until
-// that call has waited for a second.
+// the latter has waited for a second.
 //
 // Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and
 // ErrBusy if there were too few permits. Nothing is taken then. If there are fewer than n permits

@@ -57,8 +57,8 @@ func New(e *engine.Engine, name, key string) *Semaphore {
 func (s *Semaphore) Name() string { return engine.Made(s).name }
 
 // Acquire waits until n permits are free at once, and takes them. With n = 0 it returns at once. A
-// call for fewer permits may overtake a call that waits for more; within one process only until
-// that call has waited for a second.
+// call for fewer permits may overtake a call that waits for more; within one process only until the
+// latter has waited for a second.
 //
 // Acquire waits as long as ctx allows, even if the semaphore has not been set yet. If ctx ends
 // first, the error matches ctx's error. It also matches ErrBusy if there were too few permits, or

@@ -27,9 +27,9 @@ type Info struct {
 // Owned reports whether somebody has the shard.
 func (i Info) Owned() bool { return i.Token != 0 }
 
-// Owner returns who has the shard of a key: see Of. If nobody has it, because it is on its way to another member, or
-// there is none, Owned is false. Owner asks the master, once, and waits for its answer as long as ctx allows, at most
-// 3 s. To route many requests, follow Watch instead.
+// Owner returns who has the shard of a key: see Of. If nobody has it, because it is between two members, or there is
+// no member, Owned is false. Owner asks the master, once, and waits for its answer as long as ctx allows, at most 3
+// s. To route many requests, follow Watch instead.
 //
 // The member may give the shard up in the next instant. Do what must not happen twice in its work, with its
 // context and its token. If the members have another number of shards, the error matches ErrBadArgument.

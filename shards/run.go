@@ -18,8 +18,8 @@ import (
 // its own, until ctx ends. The work's context ends
 //
 //   - when another member is to have the shard: its cause matches ErrResigned. That member begins its work once this
-//     work has returned, however long that takes; after a whole lease it is logged. The work on other shards goes
-//     on.
+//     work has returned, however long that takes; if it takes a whole lease, that is logged. The work on other
+//     shards goes on.
 //   - when the member is lost, with ErrLost: Redis was out of reach for a lease, has refused for a lease and 3 s to say
 //     what the member has, or has lost its data. Then all works end, before others can have their shards. When they
 //     have returned, Run goes on as a new member.

@@ -58,7 +58,7 @@ func (s *Slots) Name() string { return engine.Made(s).name }
 // Size returns how many numbers there are.
 func (s *Slots) Size() int { return engine.Made(s).size }
 
-// Acquire waits until a number is free, and returns the lowest one that is, or the preferred one if that is
+// Acquire waits until a number is free, and returns the lowest free number, or the preferred one if that is
 // free: see Prefer. The caller must release it. It is renewed or fixed as the options say; its Token is
 // greater than that of every earlier holder of any number of the name. A context made by Slot.Context does
 // not re-enter anything: each Acquire takes another number.
@@ -90,7 +90,7 @@ func (s *Slots) request(ctx context.Context, op string, wait bool) (Slot, error)
 	return Slot{l}, err
 }
 
-// LeaseFrom returns the lease on a number of the slots that ctx carries: the innermost, if it carries
+// LeaseFrom returns the lease that ctx carries on a number of the slots: the innermost, if it carries
 // several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of another
 // Client does not count.
 func (s *Slots) LeaseFrom(ctx context.Context) (slot Slot, ok bool) {

@@ -82,7 +82,7 @@ func (l *Limiter) lead(ctx context.Context, s *share, r *round) {
 	l.askInTurn(s)
 }
 
-// askInTurn has a worker ask for those that wait, round after round, until nobody does.
+// askInTurn makes a worker ask for those that wait, round after round, until nobody waits.
 func (l *Limiter) askInTurn(s *share) {
 	if s.rests() {
 		l.family.drop(l.at.Key, s)

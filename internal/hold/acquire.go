@@ -166,9 +166,9 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		if passed.lasts() && !turnedAway {
 			return passed, nil
 		}
-		// It was over before anybody could use it, as when the process stood still just then; or
-		// Shutdown has begun. Only this acquisition knows of that lease. So it releases the lease, and
-		// waits again.
+		// The lease was over before anybody could use it, for example because the process stood still
+		// just then; or Shutdown has begun. Only this acquisition knows of that lease. So it releases
+		// the lease, and waits again.
 		passed.disown()
 		if turnedAway {
 			return nil, errs.Closed
@@ -179,8 +179,8 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 }
 
 // granted asks for the resource, and if wait is true waits for it. Without an error the resource is granted:
-// by a holder of this process, which has passed that lease on; or, if that is nil, by an answer or a message,
-// of which a.grant has what was granted.
+// by a holder of this process, which has passed on the lease that granted returns; or, if it returns nil, by
+// an answer or a message, and a.grant has what was granted.
 func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, err error) {
 	w := &a.waiting
 	a.resource.Describe(w)

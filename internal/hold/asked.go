@@ -76,9 +76,9 @@ func (l *Lease) listen(r Asked, asked chan<- struct{}) {
 	})
 }
 
-// forNewest is fresh, and with Supersede it grants to the newest that wants the resource: it returns
-// errs.Superseded if that is another by the time of the grant. A try is named only then, because it must not end a
-// hold that it does not get.
+// forNewest is fresh, and with Supersede it grants only to the newest that wants the resource: if another is the
+// newest by the time of the grant, it returns errs.Superseded. A try is named only after its grant, because it
+// must not end a hold that it does not get.
 func (a *acquisition) forNewest(ctx context.Context, wait bool) (l *Lease, err error) {
 	r, ok := a.resource.(Asked)
 	if !ok || !a.settings.Supersede {
@@ -108,8 +108,8 @@ func (a *acquisition) forNewest(ctx context.Context, wait bool) (l *Lease, err e
 // twiceKey is the key under which a context says that its caller may give the lock back and lock anew.
 type twiceKey struct{}
 
-// Twice returns ctx for a caller that may give the lock back and lock anew. With Supersede that would supersede who
-// came in between, so it is refused.
+// Twice returns ctx for a caller that may give the lock back and lock anew. With Supersede that would supersede
+// those who came in between, so it is refused.
 func Twice(ctx context.Context) context.Context { return context.WithValue(ctx, twiceKey{}, true) }
 
 // confirm asks whether the claim, for which l was granted, is the newest still. If not, or if the lease is over by
@@ -167,8 +167,8 @@ func (h *hold) cutOn() {
 	}
 }
 
-// cut makes Redis keep a hold that has given way for no longer than it yields. It reports false if it is not one to
-// cut, or is released. If the request fails, the hold lasts for its lease.
+// cut makes Redis keep a hold that has given way for no longer than it yields. It reports false if the hold is not
+// one to cut, or is released. If the request fails, the hold lasts for its lease.
 func (h *hold) cut() bool {
 	h.mu.Lock()
 	if !h.yields() || h.seldom.freed {

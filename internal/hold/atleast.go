@@ -15,7 +15,7 @@ import (
 // Keeping is a Resource whose hold can be left in Redis to run out.
 type Keeping interface {
 	Resource
-	// Keep makes its time to live left, which may be less than it is. The replies are those of
+	// Keep sets its time to live to left, which may be less than before. The replies are those of
 	// Recount.
 	Keep(owner Owner, left time.Duration) *conn.Call
 }
@@ -54,7 +54,7 @@ func (l *Lease) atLeast(ctx context.Context, d time.Duration) error {
 	return l.lastFor(ctx, roundUp(d), note) // so the hold stays for that long even if the process dies at once
 }
 
-// roundUp returns d in whole milliseconds, as Redis counts, and no less than it is.
+// roundUp returns d rounded up to whole milliseconds, in which Redis counts.
 func roundUp(d time.Duration) time.Duration {
 	return (min(d, math.MaxInt64-time.Millisecond) + time.Millisecond - 1).Truncate(time.Millisecond)
 }

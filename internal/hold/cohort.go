@@ -43,9 +43,9 @@ func (h *hold) join(a *acquisition) {
 }
 
 // makeHeir makes the lease of the next holder, with the next token. It returns nil if the hold may not
-// be passed on, else also for how long the last holder has held. The caller holds the mutex, and has
-// just ended the last lease. It is as if the next holder had entered the hold before the last one left
-// it: nothing changes for Redis, or for the renewal.
+// be passed on; otherwise it also returns for how long the last holder has held. The caller holds the
+// mutex, and has just ended the last lease. It is as if the next holder had entered the hold before the
+// last one left it: nothing changes for Redis, or for the renewal.
 func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
 	c, now := h.cohort, h.engine.Age()
 	if c == nil || c.spare == 0 || now > c.until || h.count > 0 || h.gone || h.unsettled() {

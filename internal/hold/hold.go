@@ -79,7 +79,7 @@ func (h *hold) owner() Owner { return NewOwner(h.engine.Client(), h.number) }
 
 func (h *hold) kind() telemetry.Kind { return telemetry.Kind{Name: h.resource.Kind(), Group: h.group} }
 
-// permits returns how many permits the hold is of; 0 if it is of something else.
+// permits returns how many permits are held; 0 if something else is held.
 func (h *hold) permits() int64 {
 	if r, of := h.resource.(Permits); of {
 		return r.Permits()
@@ -105,7 +105,7 @@ func (h *hold) Key() string { return h.resource.Key() }
 // Holder implements engine.Held.
 func (h *hold) Holder() string { return h.owner().String() }
 
-// Member implements engine.Held.
+// Registered implements engine.Held.
 func (h *hold) Registered() *engine.Registered { return &h.member }
 
 // Urgency implements renewal.Task. A try takes a sixth of the lease, so that several fit between the
@@ -121,7 +121,7 @@ func (h *hold) Urgency() (deadline time.Time, try time.Duration) {
 	return h.renewable(), try
 }
 
-// needs is what the leases on a hold need of it: of each the most that one of them needs.
+// needs is what the leases on a hold need: each field is the most that any of them needs.
 type needs struct {
 	renewal  time.Duration // the time to live that a renewal gives it; 0: no lease is renewed
 	lease    time.Duration // how long a lease lasts

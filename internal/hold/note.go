@@ -1,4 +1,4 @@
-// Notes: what a holder says of its work, for those who look at what is held.
+// Notes: what a holder says about its work, for those who look at what is held.
 
 package hold
 

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// release is Release. If the hold is over or passed on, it also returns how long it was held, else
-// telemetry.StillHeld.
+// release is Release. It also returns how long the hold was held if it is over or passed on,
+// otherwise telemetry.StillHeld.
 func (l *Lease) release() (held time.Duration, err error) {
 	h := l.hold
 	h.mu.Lock()
@@ -47,8 +47,8 @@ func (l *Lease) release() (held time.Duration, err error) {
 	return held, h.error("release", err)
 }
 
-// releaseOver is the release of a lease that has ended. It returns how it ended. If what the lease
-// was on may still be in Redis, and no other lease keeps it there, releaseOver gives it up, once. The caller holds the mutex;
+// releaseOver is the release of a lease that has ended. It returns how the lease ended. If what the lease was on may
+// still be in Redis, and no other lease keeps it there, releaseOver gives it up, once. The caller holds the mutex;
 // releaseOver gives it back.
 func (l *Lease) releaseOver() error {
 	h := l.hold
@@ -185,9 +185,9 @@ func (h *hold) noteLeft(to Left) {
 
 // freeUnawaited releases the hold by the cheapest script, unless somebody waits for it, or is known
 // to have waited lately. If somebody does, it does nothing, and the whole release must follow. If
-// anybody was listening, the next release is a whole one, because only that can leave the lock to
-// those outside the queue. unheard says that a request without a heard reply may have freed it all
-// the same, before somebody came to wait.
+// anybody was listening, the next release is a whole one, because only a whole one can leave the
+// lock to those outside the queue. unheard says that a request without a heard reply may have freed
+// it all the same, before somebody came to wait.
 func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error) {
 	q, ok := h.resource.(Queueing)
 	if !ok || h.engine.Lines.Awaited(h.resource.Key()) {

@@ -170,8 +170,8 @@ func (n *node) refused(refusal redis.Error, now time.Time) error {
 	return nil
 }
 
-// askAlone queues each of the channels for a command of its own, so that one of them cannot
-// have all of them refused.
+// askAlone queues each of the channels for a command of its own, so that one of them cannot cause
+// the refusal of all.
 func (n *node) askAlone(channels []*channel) {
 	for _, ch := range channels {
 		ch.alone = true

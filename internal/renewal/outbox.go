@@ -125,7 +125,7 @@ func (o *outbox) enqueue(addr string, p pending) {
 	}
 }
 
-// begin returns a stream without tasks, and has it drained. The caller holds o.mu.
+// begin returns a stream without tasks, and begins to drain it. The caller holds o.mu.
 func (o *outbox) begin(to destination) *stream {
 	s, _ := o.spare.Get().(*stream)
 	if s == nil {

@@ -14,14 +14,14 @@ type doubts struct {
 // concern is whom a recall concerns, by what it is about.
 type concern map[any]func(key string) bool
 
-// mostConcerns is about how many things a recall may be; beyond that it concerns every task, since to find
-// out would cost more than to ask.
+// mostConcerns is how many things a recall may be about. With more it concerns every task, because finding
+// out which ones would cost more than asking all.
 const mostConcerns = 64
 
 // everyone is about every task.
 func everyone(string) bool { return true }
 
-// add has the recall be about one thing more.
+// add makes the recall concern one more thing.
 func (c *concern) add(about any, concerns func(key string) bool) {
 	switch {
 	case *c == nil:
@@ -36,9 +36,9 @@ func (c *concern) add(about any, concerns func(key string) bool) {
 // doubtEvery is the least time between two recalls for doubts.
 const doubtEvery = time.Second
 
-// Doubt has Suspect called on each task whose key concerns: within clockWatch, or within doubtEvery if
-// there was such a call before. Two calls about the same are one. concerns is called without any mutex of
-// this package held.
+// Doubt makes the scheduler call Suspect on each task for whose key concerns returns true: within
+// clockWatch, or within doubtEvery if there was such a call before. Two calls about the same thing count
+// as one. concerns is called without any mutex of this package held.
 func (s *Scheduler) Doubt(about any, concerns func(key string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -156,7 +156,7 @@ func (s *stream) pace() (size, senders int) {
 	return min(max(needed/senders, usualBatch), MaxBatch), min(senders+s.overdue, 2*maxSenders)
 }
 
-// send has the batch sent, or failed if the scheduler is closed.
+// send sends the batch, or fails it if the scheduler is closed.
 func (o *outbox) send(addr string, batch []Task, b bounds, waiting int) {
 	if o.ctx.Err() != nil {
 		for _, t := range batch {

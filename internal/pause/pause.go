@@ -138,22 +138,25 @@ func Look(ctx context.Context, e *engine.Engine, key string) (Pause, error) {
 	return pauseIn(call), nil
 }
 
-// Wait waits until the name with that key of a pause is not paused, or ctx ends. It asks once in line.PollBound. If ctx ends
-// while it is paused, the error matches errs.Paused and ctx's.
+// Wait waits until the name with that key of a pause is not paused. It asks once in line.PollBound. If ctx ends while the
+// name is paused, the error matches errs.Paused and ctx's; if Shutdown or Close begins, it is errs.Closed.
 func Wait(ctx context.Context, e *engine.Engine, key string, p Pause) error {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.Draining(), cancel)()
 	for p.Lasts() {
 		paused := p.Err()
-		if err := engine.Sleep(ctx, line.PollBound); err != nil {
+		err := engine.Sleep(waiting, line.PollBound)
+		if err == nil {
+			p, err = Look(waiting, e, key)
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
 			return fmt.Errorf("%w; %w", paused, err)
-		}
-		if e.Closing().Err() != nil {
+		case e.Draining().Err() != nil:
 			return errs.Closed
-		}
-		var err error
-		if p, err = Look(ctx, e, key); err != nil {
-			if ctx.Err() != nil {
-				err = fmt.Errorf("%w; %w", paused, err)
-			}
+		default:
 			return err
 		}
 	}

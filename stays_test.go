@@ -684,6 +684,25 @@ func TestPause_OnceAndDo(t *testing.T) {
 	})
 }
 
+// Shutdown ends the wait for the end of a pause while it waits for a lease itself.
+func TestPause_Shutdown(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		paused(t, mini, "x")
+		held, err := c.Mutex("y").Lock(t.Context())
+		must(t, err)
+		closed := background(t, func(context.Context) {
+			time.Sleep(time.Second)
+			must(t, c.Shutdown(context.Background()))
+		})
+		err = holdfast.Do(t.Context(), c.Mutex("x"), func(context.Context) error { return nil }, holdfast.Pausable())
+		if !errors.Is(err, holdfast.ErrClosed) || errors.Is(err, holdfast.ErrPaused) {
+			t.Errorf("%v", err)
+		}
+		must(t, held.Release(context.Background()))
+		closed()
+	})
+}
+
 // A Pause whose reply is lost has paused; one that is given up leaves what was there before; and one that makes no sense does
 // nothing.
 func TestPause_LostAndRefused(t *testing.T) {

@@ -70,7 +70,7 @@ func newEngine(rdb redis.UniversalClient, tel *telemetry.Telemetry, config *conf
 }
 
 // ID returns the first eight characters of the Client's id, by which logs, errors and Inspect show it.
-// Each of its owners begins with them. They may be logged: nobody can release with them. ID returns ""
+// Each of its Owners, as text, begins with them. They may be logged: nobody can release with them. ID returns ""
 // for a Client whose every call fails.
 func (c *Client) ID() string {
 	if c.engine.Broken() != nil {

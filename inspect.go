@@ -24,8 +24,8 @@ import (
 // missing.
 //
 // Inspect retries transient errors until ctx ends; then the error matches ctx's. Otherwise the
-// error matches ErrDenied, ErrBadArgument or ErrClosed. If the user may not read a key beside the
-// name, what it says counts as not known.
+// error matches ErrDenied, ErrBadArgument or ErrClosed. What is at other keys of the name counts as not known if the
+// user may not read them.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {

@@ -121,7 +121,7 @@ func (c *Client) Latch(name string) *Latch {
 }
 
 // Barrier returns the cyclic barrier of that name: parties wait for each other in its Await, in all
-// processes together, until that many have come. Then all go on, and the next generation may begin.
+// processes together, until the given number have come. Then all go on, and the next generation may begin.
 // All parties must give the same number, from 1 to barrier.MaxParties. Barrier does no I/O. The
 // returned value may be kept and shared.
 //

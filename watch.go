@@ -16,8 +16,8 @@ import (
 // Happening is what an Event is about.
 type Happening string
 
-// What happens. "It" is what is held at the name. "Before its time" means before the end that the hold would
-// have had without another renewal.
+// What happens. "It" is what is held at the name. "Before its time" means while the hold still had time left after
+// its last renewal.
 const (
 	// EventLooked: a look has ended. Now is all that is there; Err says why some or all of it could not be looked
 	// at.

@@ -47,8 +47,7 @@ type Barrier struct {
 	err      error // why it cannot be used
 }
 
-// New returns the barrier of that name for that many parties. Its keys in Redis are those of the name
-// mapped. defaults are the settings of the Client. New does no I/O. If an argument is wrong, every call
+// New returns the barrier of that name for that many parties. mapped is the name in Redis. defaults are the settings of the Client. New does no I/O. If an argument is wrong, every call
 // on the barrier returns that error.
 func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Settings, options []Option) *Barrier {
 	b := &Barrier{engine: e, name: name, parties: parties, settings: newSettings(defaults, options)}

@@ -89,7 +89,7 @@ var (
 	// text of that error follows.
 	ErrWorkFailed = errs.WorkFailed
 
-	// ErrNoQuorum says that no majority of a Quorum's servers could be asked, or counts at present.
+	// ErrNoQuorum says that too few of a Quorum's servers could be asked, or that too few count.
 	// It does not say that another holds the lock.
 	ErrNoQuorum = errs.NoQuorum
 

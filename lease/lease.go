@@ -82,9 +82,9 @@ func (l *Lease) Release(ctx context.Context) error { return (*hold.Lease)(l).Rel
 // leases that re-entered, the latest time counts.
 //
 // AtLeast first makes sure that Redis has the hold for d, with a request if the lease does not last that
-// long. So a process that dies leaves the thing held for d, or for its lease if that is longer. A fixed lease
-// still ends at its own time. ForceRelease and the loss of the hold end it too. Detach forgets it: whoever
-// attaches may call AtLeast again.
+// long. So a process that dies leaves the thing held for d, or for its lease if that is longer. A fixed lease ends at
+// its own time; what it held stays held for d. ForceRelease, or a loss, frees it. Detach forgets d: whoever attaches
+// may call AtLeast again.
 //
 // It works for Mutex, FairMutex and the stripes of a Striped; for other kinds, and if d is negative, the
 // error matches ErrBadArgument. If the lease has ended, the error matches the reason. It matches

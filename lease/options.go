@@ -60,7 +60,7 @@ func Grace(d time.Duration) Option {
 // Notified makes the Client notify the holder of a Mutex, a FairMutex or a stripe when any Client takes it by
 // ForceRelease: the lease then ends with ErrLost within a round trip or two, not only at its next renewal. A message
 // makes the Client ask Redis; if the message is lost, the next renewal finds out. Each such hold costs a goroutine, one
-// more renewal when it begins, and a subscription on the one connection that a Client has for all. A nested Lock has
+// more renewal when it begins, and a subscription on the Client's one connection for messages. A nested Lock has
 // the option if the outer one has it. Other kinds ignore the option. The default is off.
 func Notified() Option {
 	return func(s *hold.Settings) { s.Notified = true }
@@ -78,8 +78,8 @@ func Notified() Option {
 // one has it; the hold then has a Grace if each of its leases has one. A MultiLock locks its members one after another,
 // and so supersedes at different times. Do with Pausable fails with ErrBadArgument.
 //
-// Each Lock costs two more requests. Each hold costs a goroutine, a subscription on the one connection that a Client
-// has for all, and a request every 1.25 s, in case the message is lost. Such a lock is not passed on within the process
+// Each Lock costs two more requests. Each hold costs a goroutine, a subscription on the Client's one connection for
+// messages, and a request every 1.25 s, in case the message is lost. Such a lock is not passed on within the process
 // (see Cohort). Other kinds ignore the option. The default is off.
 func Supersede() Option {
 	return func(s *hold.Settings) { s.Supersede = true }

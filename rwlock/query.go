@@ -67,7 +67,7 @@ func (m *RWMutex) RHoldCount(ctx context.Context, owner lease.Owner) (int, error
 }
 
 // Holder returns the owner that holds the lock as its writer; the zero Owner if there is no writer.
-// If the writer's id is not an Owner's, the error matches ErrBadArgument.
+// If the writer's id is no valid Owner, the error matches ErrBadArgument.
 func (m *RWMutex) Holder(ctx context.Context) (lease.Owner, error) {
 	id, err := m.writer(ctx, "query")
 	if err != nil || id == "" {
@@ -126,7 +126,7 @@ func (m *RWMutex) ForceRelease(ctx context.Context) (bool, error) {
 	return m.force(ctx, m.writing(), releaseScript, []string{id})
 }
 
-// RForceRelease takes the lock from all its readers, as RHolders finds them. A writer keeps the
+// RForceRelease takes the lock from the readers that RHolders would find. A writer keeps the
 // lock. It reports whether there was a reader. Otherwise it is like ForceRelease.
 func (m *RWMutex) RForceRelease(ctx context.Context) (bool, error) {
 	ids, err := m.readers(ctx, "force release")

@@ -28,9 +28,7 @@ type ChildFunc struct {
 
 // Child names a function for [Main] to run when [Start] asks for it. The
 // process ends with status 0 when run returns.
-func Child(name string, run func(*ChildContext)) ChildFunc {
-	return ChildFunc{name: name, run: run}
-}
+func Child(name string, run func(*ChildContext)) ChildFunc { return ChildFunc{name: name, run: run} }
 
 // ChildContext connects a child with its parent: each can send the other lines. Its context
 // ends when the parent closes the child's input or is gone.
@@ -70,9 +68,7 @@ func readLines(from io.Reader, lines chan<- string) {
 }
 
 // Say sends the parent one line.
-func (c *ChildContext) Say(format string, args ...any) {
-	fmt.Fprintf(os.Stdout, format+"\n", args...)
-}
+func (c *ChildContext) Say(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
 
 // Next waits for a line from the parent; ok is false when no more will come.
 func (c *ChildContext) Next() (line string, ok bool) {

@@ -37,9 +37,7 @@ func (n *clusterNode) view() ([]nodeView, error) {
 	return view, nil
 }
 
-func (v nodeView) has(flag string) bool {
-	return slices.Contains(strings.Split(v.flags, ","), flag)
-}
+func (v nodeView) has(flag string) bool { return slices.Contains(strings.Split(v.flags, ","), flag) }
 
 // serves ignores the bracketed entries of slots that are being moved.
 func (v nodeView) serves(slot int) bool {

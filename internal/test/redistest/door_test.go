@@ -107,9 +107,7 @@ func TestALagIsNoQueue(t *testing.T) {
 		}
 		r := bufio.NewReader(conn)
 		for i := range commands {
-			if _, err := r.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+			Must(t, Err(r.ReadString('\n')))
 			if at, want := time.Since(began), max(time.Duration(i)*time.Millisecond+2*lag, commands*time.Millisecond); at != want {
 				t.Errorf("command %d is answered after %v, want %v", i, at, want)
 			}

@@ -56,9 +56,7 @@ const (
 func (o outcome) plan() plan { return plan{outcome: o} }
 
 // ends reports whether commands behind this one are not forwarded.
-func (o outcome) ends() bool {
-	return o == CloseAfterExec || o == HalfReply || o == DropBefore
-}
+func (o outcome) ends() bool { return o == CloseAfterExec || o == HalfReply || o == DropBefore }
 
 func (p plan) plan() plan { return p }
 

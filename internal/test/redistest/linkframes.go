@@ -35,9 +35,7 @@ func confirms(name, kind string) bool {
 	return isSubscription(name) && (kind == name || "S"+kind == name)
 }
 
-func isSubscription(name string) bool {
-	return strings.HasSuffix(name, "SUBSCRIBE")
-}
+func isSubscription(name string) bool { return strings.HasSuffix(name, "SUBSCRIBE") }
 
 func (l *link) subscriptions() int {
 	n := 0

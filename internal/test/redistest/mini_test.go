@@ -28,9 +28,7 @@ func TestMiniSnapshotShowsEveryType(t *testing.T) {
   1 "x"
   2 "y"
 `
-	if got := m.Snapshot(); got != want {
-		t.Errorf("snapshot:\n%s\nwant:\n%s", got, want)
-	}
+	Equal(t, m.Snapshot(), want, "snapshot:\n%s\nwant:\n%s", want)
 }
 
 const threeWrites = `

@@ -1,4 +1,4 @@
-// An error that a test does not expect ends it, or fails it, in one line.
+// An error or a value that a test does not expect ends it, or fails it, in one line.
 
 package redistest
 
@@ -30,6 +30,14 @@ func Is(t testing.TB, what string, err, target error) {
 	t.Helper()
 	if !errors.Is(err, target) {
 		t.Errorf("%s: %v, want %v", what, err, target)
+	}
+}
+
+// Equal fails the test in these words, of which got is the first value, unless got is want.
+func Equal[T comparable](t testing.TB, got, want T, format string, more ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf(format, append([]any{got}, more...)...)
 	}
 }
 

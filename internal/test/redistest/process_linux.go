@@ -14,9 +14,7 @@ import (
 // kernel watches the thread that started the child. The Go runtime keeps threads unless a goroutine
 // exits while it is locked to one, so a test that calls runtime.LockOSThread must unlock before it
 // returns.
-func childAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
+func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // stopped returns nil once every thread of pid is stopped: the signal is delivered asynchronously,
 // and a thread of a server may still answer meanwhile.

@@ -173,8 +173,6 @@ func receive(t *testing.T, ps *redis.PubSub) string {
 func expectMessages(t *testing.T, ps *redis.PubSub, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if got := receive(t, ps); got != w {
-			t.Errorf("received %q, want %q", got, w)
-		}
+		Equal(t, receive(t, ps), w, "received %q, want %q", w)
 	}
 }

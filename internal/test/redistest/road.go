@@ -29,9 +29,7 @@ func OverTLS(config *tls.Config) Way { return func(r *road) { r.tls = config } }
 
 // Lagging makes all bytes arrive later, in both directions: by lag, and up to jitter more.
 // Their order stays.
-func Lagging(lag, jitter time.Duration) Way {
-	return func(r *road) { r.lag, r.jitter = lag, jitter }
-}
+func Lagging(lag, jitter time.Duration) Way { return func(r *road) { r.lag, r.jitter = lag, jitter } }
 
 // ends returns the two connections of a link, as they are with this road between client and
 // server.

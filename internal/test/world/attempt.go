@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -109,12 +110,10 @@ func WantEnd(t *testing.T, ctx context.Context, cause error) {
 	WantErr(t, context.Cause(ctx), cause)
 }
 
-// Equal fails the test in these words, of which got is the first value, unless got is want.
+// Equal is redistest.Equal.
 func Equal[T comparable](t testing.TB, got, want T, format string, more ...any) {
 	t.Helper()
-	if got != want {
-		t.Errorf(format, append([]any{got}, more...)...)
-	}
+	redistest.Equal(t, got, want, format, more...)
 }
 
 // Within fails the test unless d is from least to most.

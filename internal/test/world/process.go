@@ -106,6 +106,16 @@ func (p *Process) On(script string, n int, fault redistest.Fault) {
 	})
 }
 
+// Always sets the fault for every run of a script from now on. Runs of others pass.
+func (p *Process) Always(script string, fault redistest.Fault) {
+	p.Each(func(s Sending) redistest.Fault {
+		if s.Script == script {
+			return fault
+		}
+		return redistest.Pass
+	})
+}
+
 // Each sets the rule that decides about each run of a script. With nil, every run passes.
 func (p *Process) Each(rule func(Sending) redistest.Fault) {
 	p.mu.Lock()

@@ -93,9 +93,7 @@ func TestCheckOfAFullServer(t *testing.T) {
 	client := clienttest.OpenClient(t, s.Client(t))
 	must(t, s.Admin().ConfigSet(t.Context(), "maxmemory", "1").Err())
 	findings, err := checked(t, client)
-	if !errors.Is(err, holdfast.ErrOutOfMemory) {
-		t.Error(err)
-	}
+	world.WantErr(t, err, holdfast.ErrOutOfMemory)
 	var found []holdfast.Problem
 	for _, f := range findings {
 		found = append(found, f.Problem)
@@ -304,9 +302,7 @@ func TestCheckTheRightsOfAnIdentity(t *testing.T) {
 		rules := append(strings.Fields(what), "allchannels")
 		c := clienttest.OpenClient(t, s.Client(t, clienttest.User(t, s, "u", rules...)), holdfast.WithIdentity("pod"))
 		findings, err := checked(t, c)
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 		found := 0
 		for _, f := range findings {
 			if f.Kind == "identity" && f.Problem == holdfast.Rights && f.Server == s.Addr() {

@@ -156,9 +156,7 @@ func TestThePagesSayWhatAHandOverCosts(t *testing.T) {
 			got := make(chan *holdfast.Lease)
 			go func() {
 				l, err := q.Mutex("m").Lock(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, err)
 				got <- l
 			}()
 			waits = q.requests() - before

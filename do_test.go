@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -418,9 +419,7 @@ func TestLeaseFrom_Wholes(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 		err = holdfast.Do(t.Context(), quorum, func(ctx context.Context) error {
 			l, ok := holdfast.LeaseFrom(ctx, quorum)
 			if !ok || l.Err() != nil || l.Token() == 0 {
@@ -431,9 +430,7 @@ func TestLeaseFrom_Wholes(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 		for _, none := range []*holdfast.MultiLock{holdfast.NewMultiLock(), holdfast.NewMultiLock(a, a)} {
 			if _, found := holdfast.LeaseFrom(t.Context(), none); found {
 				t.Error("a MultiLock that cannot be used finds a lease")
@@ -458,8 +455,6 @@ func TestLeaseFrom_OwnLockables(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 	})
 }

@@ -387,9 +387,7 @@ func TestForeign_EachKindNamesWhatStandsThere(t *testing.T) {
 					t.Errorf("%s, want the name once, and ...%s", text, tc.says)
 				}
 				world.Equal(t, p.Runs(world.TypeRun), 1, "asked for the type %d times")
-				if after := w.Mini.Snapshot(); after != before {
-					t.Errorf("before\n%s\nafter\n%s", before, after)
-				}
+				world.Equal(t, w.Mini.Snapshot(), before, "after\n%s\nbefore\n%s", before)
 				w.Mini.Del(world.Name)
 			})
 		}
@@ -416,12 +414,7 @@ func TestForeign_RedisDoesNotSay(t *testing.T) {
 		play(t, what, func(t *testing.T, w *world.World) {
 			p := w.Process()
 			values["string"](w)
-			p.Each(func(s world.Sending) redistest.Fault {
-				if s.Script == world.TypeRun {
-					return fault
-				}
-				return redistest.Pass
-			})
+			p.Always(world.TypeRun, fault)
 			_, err := p.MyLock.TryLock(t.Context())
 			world.WantErr(t, err, holdfast.ErrWrongType)
 			if errors.Is(err, holdfast.ErrDenied) || strings.Contains(err.Error(), "stands there") {
@@ -451,9 +444,7 @@ func everything(t *testing.T, m *rlock.Mutex) map[string]error {
 func wantEverywhere(t *testing.T, m *rlock.Mutex, want error) {
 	t.Helper()
 	for what, err := range everything(t, m) {
-		if !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", what, err, want)
-		}
+		redistest.Is(t, what, err, want)
 	}
 }
 
@@ -485,16 +476,14 @@ func TestInput_Leases(t *testing.T) {
 				m := p.Mutex(world.Name, option)
 				_, err := m.Lock(t.Context())
 				world.WantErr(t, err, holdfast.ErrBadArgument)
-				_, err = m.TryLock(t.Context())
-				world.WantErr(t, err, holdfast.ErrBadArgument)
+				world.WantErr(t, errOf(m.TryLock(t.Context())), holdfast.ErrBadArgument)
 				world.WantErr(t, errOf(m.Attach(t.Context(), lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1)))), holdfast.ErrBadArgument)
 				if t.Failed() {
 					t.Fatal(what, d)
 				}
 			}
 		}
-		_, err := p.Mutex(world.Name, holdfast.MaxHold(-1)).Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, errOf(p.Mutex(world.Name, holdfast.MaxHold(-1)).Lock(t.Context())), holdfast.ErrBadArgument)
 		world.WantErr(t, errOf(p.MyLock.Attach(t.Context(), holdfast.Owner{})), holdfast.ErrBadArgument)
 
 		l := w.Lock(t.Context(), p.MyLock)
@@ -579,9 +568,7 @@ func TestWrongType(t *testing.T) {
 			set(w)
 			before := w.Mini.Snapshot()
 			wantEverywhere(t, p.MyLock, holdfast.ErrWrongType)
-			if after := w.Mini.Snapshot(); after != before {
-				t.Errorf("before\n%s\nafter\n%s", before, after)
-			}
+			world.Equal(t, w.Mini.Snapshot(), before, "after\n%s\nbefore\n%s", before)
 			w.RDB.Del(t.Context(), world.Name)
 		})
 	}

@@ -337,17 +337,13 @@ func TestInspectWhatIsForeign(t *testing.T) {
 			}
 			var all []string
 			for i, err := range c.InspectAll(ctx, "") {
-				if err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, err)
 				all = append(all, i.Name)
 			}
 			if len(all) != 2 {
 				t.Errorf("found %q, want l and n", all)
 			}
-			if after := redistest.Snapshot(t, rdb); after != before {
-				t.Errorf("before\n%s\nafter\n%s", before, after)
-			}
+			world.Equal(t, redistest.Snapshot(t, rdb), before, "after\n%s\nbefore\n%s", before)
 		})
 	}
 }
@@ -390,8 +386,7 @@ func TestInspectRefuses(t *testing.T) {
 		mini.FlushAll()
 		world.WantErr(t, errOf(holdfast.New(nil).Inspect(t.Context(), "x")), holdfast.ErrBadArgument)
 		c.Close()
-		_, err := c.Inspect(t.Context(), "x")
-		world.WantErr(t, err, holdfast.ErrClosed)
+		world.WantErr(t, errOf(c.Inspect(t.Context(), "x")), holdfast.ErrClosed)
 		for _, err := range c.InspectAll(t.Context(), "") {
 			world.WantErr(t, err, holdfast.ErrClosed)
 		}
@@ -482,9 +477,7 @@ func allOf(t *testing.T, c *holdfast.Client, pattern string) map[string]holdfast
 	t.Helper()
 	found := make(map[string]holdfast.Inspection)
 	for i, err := range c.InspectAll(t.Context(), pattern) {
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 		if _, again := found[i.Name]; again {
 			t.Errorf("%q came twice", i.Name)
 		}
@@ -734,9 +727,7 @@ func TestInspectAll_OutOfReach(t *testing.T) {
 			})
 			defer rdb.Close()
 			for _, err := range clienttest.OpenClient(t, rdb).InspectAll(t.Context(), "") {
-				if !errors.Is(err, holdfast.ErrUnavailable) {
-					t.Errorf("%s: %v", what, err)
-				}
+				redistest.Is(t, what, err, holdfast.ErrUnavailable)
 			}
 		})
 	}
@@ -1242,9 +1233,7 @@ func TestInspectSaysWho(t *testing.T) {
 			}
 		}
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		world.WantErr(t, <-done, context.Canceled)
 
 		clienttest.GiveBack(t, l)
 		time.Sleep(time.Second)
@@ -1430,12 +1419,7 @@ func TestInspectDoesNotWaitForIdentities(t *testing.T) {
 		p, operator := w.Process(holdfast.WithIdentity("pod")), w.Process()
 		l := w.Lock(t.Context(), p.MyLock)
 		w.At(time.Second)
-		operator.Each(func(s world.Sending) redistest.Fault {
-			if s.Script == world.WhoRun {
-				return redistest.Silence
-			}
-			return redistest.Pass
-		})
+		operator.Always(world.WhoRun, redistest.Silence)
 		i := inspected(t, operator.Client, world.Name)
 		if i.Holders[0].Who != "" || i.Holders[0].Owner != l.Owner() || w.Now() > 2100*time.Millisecond {
 			t.Errorf("after %v: %v", w.Now(), i)

@@ -27,12 +27,7 @@ func play(t *testing.T, what string, scene func(t *testing.T, w *world.World)) {
 }
 
 // must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func must(t testing.TB, err error) { t.Helper(); redistest.Must(t, err) }
 
 // errOf returns the error of a call that also returns something else.
 func errOf[T any](_ T, err error) error { return err }
@@ -56,9 +51,7 @@ func TestAFixedLeaseEndsByItself(t *testing.T) {
 		defer client.Close()
 
 		l, err := client.Mutex("m", holdfast.Fixed(time.Second)).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(time.Second) // passes at once
 		if !errors.Is(l.Err(), holdfast.ErrLost) {
 			t.Errorf("Err() = %v", l.Err())

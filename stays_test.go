@@ -271,9 +271,7 @@ func TestAtLeast_Refused(t *testing.T) {
 			"quorum":   holdfast.Do(t.Context(), holdfast.NewQuorum("q", []*holdfast.Client{p.Client}), never, holdfast.AtLeast(time.Second)),
 			"no lease": (*holdfast.Lease)(nil).AtLeast(t.Context(), time.Second),
 		} {
-			if !errors.Is(err, holdfast.ErrBadArgument) {
-				t.Errorf("%s: %v", what, err)
-			}
+			redistest.Is(t, what, err, holdfast.ErrBadArgument)
 		}
 		w.WantFree()
 		for _, key := range []string{"rw", "q"} {
@@ -292,12 +290,7 @@ func TestAtLeast_Refused(t *testing.T) {
 func TestAtLeast_Unreachable(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
-		p.Each(func(s world.Sending) redistest.Fault {
-			if s.Script == world.RenewRun {
-				return redistest.DropBefore
-			}
-			return redistest.Pass
-		})
+		p.Always(world.RenewRun, redistest.DropBefore)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		err := holdfast.Do(ctx, p.MyLock, func(context.Context) error { t.Error("work has run"); return nil }, holdfast.AtLeast(time.Hour))
@@ -394,9 +387,7 @@ func TestShutdown_WaitsForWhatIsHeld(t *testing.T) {
 			},
 		} {
 			_, err := f(t.Context())
-			if !errors.Is(err, holdfast.ErrClosed) {
-				t.Errorf("%s: %v", what, err)
-			}
+			redistest.Is(t, what, err, holdfast.ErrClosed)
 		}
 		w.At(5 * time.Minute)
 		world.WantEnd(t, l.Context(t.Context()), nil)
@@ -713,9 +704,7 @@ func TestPause_LostAndRefused(t *testing.T) {
 		defer c.Close()
 		until := holdfast.Until(time.Now().Add(time.Hour))
 		for _, wrong := range []holdfast.PauseOption{nil, holdfast.Until(time.Now()), holdfast.Until(time.Now().Add(31 * 24 * time.Hour))} {
-			if err := c.Pause(t.Context(), "x", wrong); !errors.Is(err, holdfast.ErrBadArgument) {
-				t.Errorf("%v", err)
-			}
+			world.WantErr(t, c.Pause(t.Context(), "x", wrong), holdfast.ErrBadArgument)
 		}
 		first := redistest.CloseAfterExec
 		way.OnCommand(func(cmd redistest.Command) redistest.Fault {
@@ -738,9 +727,7 @@ func TestPause_LostAndRefused(t *testing.T) {
 		})
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := c.Pause(short, "x", until, holdfast.Because("two")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
-		}
+		world.WantErr(t, c.Pause(short, "x", until, holdfast.Because("two")), context.DeadlineExceeded)
 		way.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Pass })
 		time.Sleep(10 * time.Second)
 		if p := inspected(t, looks, "x").Paused; p == nil || p.Because != "one" {

@@ -503,9 +503,7 @@ func TestAMetricGroupThatBlocksKeepsNoLead(t *testing.T) {
 		w.At(time.Minute)
 		select {
 		case err := <-led:
-			if err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, err)
 		default:
 			t.Error("the work has returned, and the lead is kept")
 		}
@@ -820,9 +818,7 @@ func TestADialThatIgnoresItsContextKeepsCloseNoLonger(t *testing.T) {
 		p.Net.Cut()
 		w.At(3 * time.Second)
 		closeWithin(t, p, closeBound)
-		if _, err := waits.Result(); !errors.Is(err, holdfast.ErrClosed) {
-			t.Errorf("the waiter: %v", err)
-		}
+		redistest.Is(t, "the waiter", errOf(waits.Result()), holdfast.ErrClosed)
 		unblock()
 		synctest.Wait()
 		w.Release(l)
@@ -908,9 +904,7 @@ func TestTheParentOfALeasesContextMayAskTheLease(t *testing.T) {
 // transcript is everything that the Clients have told.
 type transcript struct{ redistest.Log }
 
-func (s *transcript) tell(what string, err error) {
-	fmt.Fprintf(&s.Log, "%s: %v\n", what, err)
-}
+func (s *transcript) tell(what string, err error) { fmt.Fprintf(&s.Log, "%s: %v\n", what, err) }
 
 func TestNothingSecretIsTold(t *testing.T) {
 	t.Parallel()

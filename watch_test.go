@@ -275,9 +275,7 @@ func TestEachReleaseOfABusyLockIsReported(t *testing.T) {
 						for range each {
 							l := lockIn(t, tc.of(c))
 							time.Sleep(tc.hold)
-							if err := l.Release(context.Background()); err != nil {
-								t.Error(err)
-							}
+							redistest.Check(t, l.Release(context.Background()))
 							time.Sleep(tc.gap)
 						}
 					}()
@@ -309,9 +307,7 @@ func permitOf(c *holdfast.Client) holdfast.Locker { return c.PermitSemaphore("x"
 func lockIn(t *testing.T, l holdfast.Locker) *holdfast.Lease {
 	t.Helper()
 	held, err := l.Lock(context.Background())
-	if err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, err)
 	return held
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/inspect"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -20,9 +21,7 @@ func owner(t *testing.T, letter byte) Owner {
 	t.Helper()
 	o, err := ParseOwner(fmt.Sprintf("%c%c%c%c%c%c%c%c-1111-8111-8111-111111111111:1",
 		letter, letter, letter, letter, letter, letter, letter, letter))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return o
 }
 
@@ -135,9 +134,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			events := Compare(tc.before.inspection(t), tc.after.inspection(t))
-			if got := strings.Join(told(events), ", "); got != tc.want {
-				t.Errorf("%q, want %q", got, tc.want)
-			}
+			redistest.Equal(t, strings.Join(told(events), ", "), tc.want, "%q, want %q", tc.want)
 			for _, e := range events {
 				if e.Name != "x" || e.Kind == free || e.At.IsZero() {
 					t.Errorf("%+v", e)
@@ -183,9 +180,7 @@ func TestAReleaseIsSetAgainstItsMessage(t *testing.T) {
 			if at := slices.IndexFunc(events, func(e Event) bool { return e.What == EventUnseen }); at >= 0 {
 				got = events[at].Times
 			}
-			if got != s.want {
-				t.Errorf("%s, step %d: %d unseen, want %d", what, n, got, s.want)
-			}
+			redistest.Equal(t, got, s.want, "%d unseen, want %d (%s, step %d)", s.want, what, n)
 			before = s.to
 		}
 	}

@@ -39,9 +39,7 @@ func TestAwait_Trips(t *testing.T) {
 		}
 		alone := w.Process() // one party waits for nobody, and costs one request
 		trips(t, soon, come(w, 1, alone)...)
-		if n := alone.Runs(""); n != 1 {
-			t.Errorf("%d requests", n)
-		}
+		world.Equal(t, alone.Runs(""), 1, "%d requests")
 	})
 }
 
@@ -179,9 +177,7 @@ func TestAwait_Refused(t *testing.T) {
 		refused("too many parties", p.Barrier(name, barrier.MaxParties+1), holdfast.ErrBadArgument)
 		refused("no name", p.Barrier("", 2), holdfast.ErrBadArgument)
 		refused("a short lease", p.Barrier(name, 2, barrier.Lease(time.Millisecond)), holdfast.ErrBadArgument)
-		if n := p.Runs(""); n != 0 {
-			t.Errorf("%d requests", n)
-		}
+		world.Equal(t, p.Runs(""), 0, "%d requests")
 		first := come(w, 2, p)
 		for _, n := range []int{1, 3} {
 			told(t, come(w, n, q)[0], soon, holdfast.ErrParties)

@@ -13,9 +13,7 @@ import (
 )
 
 // forgets has a server take over on which everything is as it was when the values were taken.
-func forgets(w *world.World, values map[string]redistest.Value) {
-	w.Mini.SetValues(values, time.Now())
-}
+func forgets(w *world.World, values map[string]redistest.Value) { w.Mini.SetValues(values, time.Now()) }
 
 // A party waits alone in a generation that the new master has never seen. Others begin one there. The
 // first has not tripped: its party goes on nowhere, and is told that nobody knows.

@@ -254,9 +254,7 @@ func TestGenerationsAreForgottenInOrder(t *testing.T) {
 		if i < 6 {
 			want = "3"
 		}
-		if got := a.Ask(time.Minute, fmt.Sprintf("look g%d", i+1)); got != want {
-			t.Errorf("generation %d: %q, want %q", i+1, got, want)
-		}
+		redistest.Equal(t, a.Ask(time.Minute, fmt.Sprintf("look g%d", i+1)), want, "%q, want %q (generation %d)", want, i+1)
 	}
 }
 
@@ -272,9 +270,7 @@ func TestAGenerationTrippedOnlyIfSomethingSaysSo(t *testing.T) {
 	}
 	a.generations[strconv.FormatInt(first+1, 10)] = "never"
 	for _, c := range []string{"look never", "look never a", "look never x", "break never", "break never a"} {
-		if got := a.Ask(time.Minute, c); got != "3" {
-			t.Errorf("%s: %q", c, got)
-		}
+		redistest.Equal(t, a.Ask(time.Minute, c), "3", "%q (%s)", c)
 	}
 	for i := range 100 {
 		a.Ask(time.Minute, fmt.Sprintf("enter d%d 1", i))
@@ -283,9 +279,7 @@ func TestAGenerationTrippedOnlyIfSomethingSaysSo(t *testing.T) {
 		"look g1 a": "1", "look g1 b": "1", "break g1 a": "1", "enter a 2": "0 g1 1 1",
 		"look g1": "3", "look g1 x": "3", "look g1 c1": "3", "look g3": "1",
 	} {
-		if got := a.Ask(time.Minute, command); got != want {
-			t.Errorf("%s: %q, want %q", command, got, want)
-		}
+		redistest.Equal(t, a.Ask(time.Minute, command), want, "%q, want %q (%s)", want, command)
 	}
 }
 
@@ -372,12 +366,8 @@ func TestADeadPartyBehindManyThatHaveLeft(t *testing.T) {
 				all = append(all, redis.Z{Score: 1, Member: fmt.Sprintf("left:%d", i)})
 			}
 			rdb.ZAdd(t.Context(), "p", all...)
-			if got := a.Ask(time.Minute, command); got != want {
-				t.Errorf("behind %d, %s: %q, want %q", members, command, got, want)
-			}
-			if got := a.Ask(time.Minute, "look g1"); got != "2" {
-				t.Errorf("behind %d, after %s: %q", members, command, got)
-			}
+			redistest.Equal(t, a.Ask(time.Minute, command), want, "%q, want %q (behind %d, %s)", want, members, command)
+			redistest.Equal(t, a.Ask(time.Minute, "look g1"), "2", "%q (behind %d, after %s)", members, command)
 		}
 	}
 }

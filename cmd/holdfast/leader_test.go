@@ -73,8 +73,7 @@ func TestLeader_TakesOver(t *testing.T) {
 			t.Errorf("term %d went on until %v, the next one began at %v", n, last, all[n+1][0])
 		}
 	}
-	two.send(syscall.SIGTERM)
-	two.want(143)
+	two.end()
 	three.send(syscall.SIGKILL)
 }
 

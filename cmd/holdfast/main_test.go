@@ -293,6 +293,13 @@ func (c *command) send(s syscall.Signal) {
 	redistest.Must(c.t, c.Process.Signal(s))
 }
 
+// end ends the command and its program, which SIGTERM ends too.
+func (c *command) end() {
+	c.t.Helper()
+	c.send(syscall.SIGTERM)
+	c.want(143)
+}
+
 // below returns the process ids of the command's children.
 func (c *command) below() (pids []int) { return below(c.t, c.Process.Pid) }
 
@@ -366,9 +373,7 @@ func TestTheBinaryIsStaticAndStartsQuickly(t *testing.T) {
 func client(t *testing.T, url string) *holdfast.Client {
 	t.Helper()
 	options, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	rdb := redis.NewClient(options)
 	c := holdfast.New(rdb)
 	t.Cleanup(func() {

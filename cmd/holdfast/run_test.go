@@ -140,8 +140,7 @@ func TestRun_ABusyLock(t *testing.T) {
 	}
 	waits := start(t, url, "", "run", "x", "-w", "20s", "--", "sh", "-c", "echo $HOLDFAST_WAITED")
 	waiting(t, url, "x", 1)
-	first.send(syscall.SIGTERM)
-	first.want(143)
+	first.end()
 	if waited, err := strconv.ParseFloat(waits.line(), 64); err != nil || waited <= 0 {
 		t.Errorf("waited for %v, %v", waited, err)
 	}
@@ -194,9 +193,7 @@ func TestRun_TheCallersLockIsNotTheProgramsOwn(t *testing.T) {
 			"p///": {"run", "p", "-p", "1", "--of", "2"},
 		} {
 			c := start(t, url, "", slices.Concat(outer, []string{"--", binary}, inner, tell)...)
-			if got := c.line(); got != want {
-				t.Errorf("%q in %q: %q", inner, outer, got)
-			}
+			redistest.Equal(t, c.line(), want, "%q (%q in %q)", inner, outer)
 			c.want(0)
 		}
 	}
@@ -224,9 +221,7 @@ func TestRun_WhatTheProgramIsTold(t *testing.T) {
 	var last int64
 	for range 2 {
 		c := start(t, url, "", append([]string{"run", "x"}, tell...)...)
-		if name := c.line(); name != "x" {
-			t.Errorf("the lock is %q", name)
-		}
+		redistest.Equal(t, c.line(), "x", "the lock is %q")
 		token, err := strconv.ParseInt(c.line(), 10, 64)
 		if err != nil || token <= last {
 			t.Errorf("token %d after %d, %v", token, last, err)
@@ -239,9 +234,7 @@ func TestRun_WhatTheProgramIsTold(t *testing.T) {
 		if waited, err := strconv.ParseFloat(c.line(), 64); err != nil || waited > 5 {
 			t.Errorf("waited for %v s, %v", waited, err)
 		}
-		if owner := c.line(); owner != "" {
-			t.Errorf("the program knows the owner %q", owner)
-		}
+		redistest.Equal(t, c.line(), "", "the program knows the owner %q")
 		c.want(0)
 	}
 	c := start(t, url, "", append([]string{"run", "x", "--pass-owner"}, tell...)...)
@@ -258,9 +251,7 @@ func TestRun_StandardInput(t *testing.T) {
 	c := start(t, url, "", "run", "x", "--", "cat")
 	for i := range 3 {
 		fmt.Fprintln(c.in, i)
-		if l := c.line(); l != strconv.Itoa(i) {
-			t.Errorf("%q", l)
-		}
+		redistest.Equal(t, c.line(), strconv.Itoa(i), "%q")
 	}
 	c.in.Close()
 	c.want(0)
@@ -315,8 +306,7 @@ func TestRun_StoppedAndContinued(t *testing.T) {
 	inState(t, c.Process.Pid, "T")
 	c.send(syscall.SIGCONT)
 	inState(t, program, "S", "R")
-	c.send(syscall.SIGTERM)
-	c.want(143)
+	c.end()
 }
 
 // Nobody could continue the first process of a session: Ctrl-Z does nothing to it.
@@ -344,8 +334,7 @@ func TestRun_StoppedForLongerThanTheLease(t *testing.T) {
 	next.await("ready")
 	c.send(syscall.SIGCONT)
 	c.want(76)
-	next.send(syscall.SIGTERM)
-	next.want(143)
+	next.end()
 	all := beats(t, file)
 	if last := all[0][len(all[0])-1]; last.After(all[1][0]) {
 		t.Errorf("stopped at %v, the program worked until %v; the next one from %v", stopped, last, all[1][0])
@@ -391,8 +380,7 @@ func TestRun_ALossEndsTheProgramInTime(t *testing.T) {
 		s.Thaw()
 		next := start(t, url, "beat", "run", "x", "--", os.Args[0], file)
 		next.await("ready")
-		next.send(syscall.SIGTERM)
-		next.want(143)
+		next.end()
 		all := beats(t, file)
 		if last := lastBeat(t, file, 0); last.After(all[1][0]) {
 			t.Errorf("the program worked until %v, the next one from %v", last, all[1][0])
@@ -433,8 +421,7 @@ func TestRun_ASignalEndsAProgramThatIsStopped(t *testing.T) {
 	c := start(t, url, "", "run", "x", "--", "sh", "-c", "echo ready; kill -STOP $$; sleep 100")
 	c.await("ready")
 	inState(t, c.below()[0], "T")
-	c.send(syscall.SIGTERM)
-	c.want(143)
+	c.end()
 }
 
 func lastBeat(t *testing.T, file string, program int) time.Time {
@@ -534,9 +521,7 @@ func TestRun_ATickRunsOnce(t *testing.T) {
 			ran++
 		}
 	}
-	if ran != 2 {
-		t.Errorf("two ticks ran %d times", ran)
-	}
+	redistest.Equal(t, ran, 2, "two ticks ran %d times")
 }
 
 func TestRun_Splay(t *testing.T) {
@@ -553,8 +538,7 @@ func TestRun_SharedAndExclusive(t *testing.T) {
 	one, two := running(t, url, "beat", "x", "-s"), running(t, url, "beat", "x", "-s", "-n")
 	start(t, url, "", "run", "x", "-x", "-n", "--", "true").want(75)
 	for _, c := range []*command{one, two} {
-		c.send(syscall.SIGTERM)
-		c.want(143)
+		c.end()
 	}
 	running(t, url, "beat", "x", "-x", "-n")
 	start(t, url, "", "run", "x", "-s", "-n", "--", "true").want(75)
@@ -576,8 +560,7 @@ func TestRun_Fair(t *testing.T) {
 		waits = append(waits, start(t, url, "", "run", "x", "--fair", "--", "sh", "-c", "date +%s%N; sleep 0.01"))
 		waiting(t, url, "x", n+1)
 	}
-	first.send(syscall.SIGTERM)
-	first.want(143)
+	first.end()
 	last := ""
 	for n, c := range waits {
 		at := c.line()
@@ -594,8 +577,7 @@ func TestRun_Multi(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		start(t, url, "", "run", name, "-n", "--", "true").want(75)
 	}
-	c.send(syscall.SIGTERM)
-	c.want(143)
+	c.end()
 	start(t, url, "", "run", "c", "-n", "--", "true").want(0)
 }
 
@@ -606,8 +588,7 @@ func TestRun_Quorum(t *testing.T) {
 	urls := strings.Join([]string{a, b, c}, ",")
 	first := running(t, "", "beat", "x", "--quorum", urls)
 	start(t, "", "", "run", "x", "-n", "--quorum", urls, "--", "true").want(75)
-	first.send(syscall.SIGTERM)
-	first.want(143)
+	first.end()
 	one.Kill()
 	start(t, "", "", "run", "x", "--timeout", "1s", "--quorum", urls, "--", "true").want(0)
 	start(t, "", "", "run", "x", "--timeout", "300ms", "--quorum", a+",redis://localhost:1", "--", "true").want(69)

@@ -16,13 +16,12 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestEachReleaseAndEachRefusalPrintsALine(t *testing.T) {
 	owner, err := holdfast.ParseOwner("ac9cf787-0000-8000-8000-000000000000:5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	const evil = "\x1b[2J\u202e\u009b"
 	holds := Holders{{Owner: owner, Who: "billing" + evil, Note: "note" + evil}}
 	body := func(name, typed string, from ...string) string {
@@ -106,9 +105,7 @@ func TestRefusalsThatArePrintedAreBounded(t *testing.T) {
 	a.released(r, "a", nil)
 	now = now.Add(time.Minute + time.Second)
 	a.refused(r, "a token", "it is wrong")
-	if n := len(lines); n != refusalsAMinute+3 {
-		t.Errorf("after a release and a minute there are %d lines", n)
-	}
+	redistest.Equal(t, len(lines), refusalsAMinute+3, "after a release and a minute there are %d lines")
 }
 
 func TestNamesOutsideOfThePatternAreRefused(t *testing.T) {
@@ -117,9 +114,7 @@ func TestNamesOutsideOfThePatternAreRefused(t *testing.T) {
 		o.Pattern = "orders:*"
 		o.Say = func(line string) { lines = append(lines, line) }
 		o.Release = func(_ context.Context, name, _, _ string, _ func(Holders) error) (Holders, error) {
-			if name != "orders:42" {
-				t.Errorf("%q was released", name)
-			}
+			redistest.Equal(t, name, "orders:42", "%q was released")
 			return nil, nil
 		}
 	})
@@ -131,9 +126,7 @@ func TestNamesOutsideOfThePatternAreRefused(t *testing.T) {
 			"by a query": ask(s, "GET", "/lock?name="+escaped(name), "").Code,
 			"a release":  ask(s, "POST", "/release", string(body), csrf).Code,
 		} {
-			if got != want {
-				t.Errorf("%q, %s: %d, want %d", name, what, got, want)
-			}
+			redistest.Equal(t, got, want, "%d, want %d (%q, %s)", want, name, what)
 		}
 		if want != 200 { // the stream of a name within does not end
 			answers(t, want, s, "GET", "/events/lock?name="+escaped(name), "")

@@ -12,14 +12,13 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func holderNumber(t *testing.T, n int) holdfast.Holder {
 	t.Helper()
 	o, err := holdfast.ParseOwner(fmt.Sprintf("ac9cf787-0000-8000-8000-000000000000:%d", n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return holdfast.Holder{Owner: o, Count: 1}
 }
 
@@ -67,9 +66,7 @@ func TestTwoObserversSeeTheSameOnce(t *testing.T) {
 		for _, e := range c.events {
 			p.add(e, true, time.Time{}, false)
 		}
-		if got := shown(p); got != c.want {
-			t.Errorf("%s: %s, want %s", c.what, got, c.want)
-		}
+		redistest.Equal(t, shown(p), c.want, "%s, want %s (%s)", c.want, c.what)
 	}
 }
 
@@ -78,15 +75,11 @@ func TestWhatThisConsoleTakesShowsAsTaken(t *testing.T) {
 	p := newPast(100)
 	p.claim("a", []holdfast.Holder{one})
 	p.add(holdfast.Event{What: holdfast.EventPassed, Name: "a", From: one, Holder: two}, true, time.Time{}, false)
-	if got := shown(p); got != "taken 1, granted 2" {
-		t.Errorf("it shows %s", got)
-	}
+	redistest.Equal(t, shown(p), "taken 1, granted 2", "it shows %s")
 	back := p.claim("a", []holdfast.Holder{two})
 	back() // it was not taken after all
 	p.add(holdfast.Event{What: holdfast.EventReleased, Name: "a", From: two}, true, time.Time{}, false)
-	if got := shown(p); got != "taken 1, granted 2, released 2" {
-		t.Errorf("it shows %s", got)
-	}
+	redistest.Equal(t, shown(p), "taken 1, granted 2, released 2", "it shows %s")
 }
 
 func TestThePastIsBounded(t *testing.T) {
@@ -108,9 +101,7 @@ func TestThePastIsBounded(t *testing.T) {
 	for n := range 1000 {
 		p.add(holdfast.Event{What: holdfast.EventGranted, Name: fmt.Sprint(n), Holder: holderNumber(t, n)}, false, time.Time{}, false)
 	}
-	if len(p.of) != 10 {
-		t.Errorf("%d names are kept", len(p.of))
-	}
+	redistest.Equal(t, len(p.of), 10, "%d names are kept")
 }
 
 func TestWhereANameIsWatchedTheListDoesNotCount(t *testing.T) {
@@ -121,9 +112,7 @@ func TestWhereANameIsWatchedTheListDoesNotCount(t *testing.T) {
 	p.add(e, true, time.Time{}, false)
 	p.watchOwn("a", false)
 	p.add(holdfast.Event{What: holdfast.EventBroken, Name: "a"}, false, time.Time{}, false)
-	if got := shown(p); got != "tripped, broken" {
-		t.Errorf("it shows %s", got)
-	}
+	redistest.Equal(t, shown(p), "tripped, broken", "it shows %s")
 }
 
 func TestShortHoldsAreCountedTogether(t *testing.T) {
@@ -142,9 +131,7 @@ func TestShortHoldsAreCountedTogether(t *testing.T) {
 	p.add(holdfast.Event{What: holdfast.EventGranted, Name: "a", At: start, Holder: holderNumber(t, 1)}, true, time.Time{}, false)
 	unseen(10*time.Second, 1) // it belongs to the others, and is the latest now
 	unseen(11*time.Second, 1)
-	if got := shown(p); got != "granted 1, unseen, unseen" {
-		t.Errorf("it shows %s", got)
-	}
+	redistest.Equal(t, shown(p), "granted 1, unseen, unseen", "it shows %s")
 	if all := p.since("a", 0); all[1].Times != 10 || all[2].Times != 1 {
 		t.Errorf("it counts %d and %d", all[1].Times, all[2].Times)
 	}

@@ -119,9 +119,7 @@ func TestHosts(t *testing.T) {
 		"evil.example": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example:7380": 421, "10.0.0.1": 421, "": 421,
 	} {
 		local := func(r *http.Request) { r.Host = host }
-		if got := ask(serve(t, nil), "GET", "/", "", local).Code; got != want {
-			t.Errorf("host %q: %d, want %d", host, got, want)
-		}
+		redistest.Equal(t, ask(serve(t, nil), "GET", "/", "", local).Code, want, "%d, want %d (host %q)", want, host)
 	}
 	anywhere := serve(t, func(o *Options) { o.AnyHost, o.Token = true, "a token of this test" })
 	if got := ask(anywhere, "GET", "/login", "", func(r *http.Request) { r.Host = "console.example" }).Code; got != 200 {
@@ -256,9 +254,7 @@ func TestRelease(t *testing.T) {
 	release := func(fails error) func(o *Options) {
 		return func(o *Options) {
 			o.Release = func(_ context.Context, n, _, _ string, willTake func(Holders) error) (Holders, error) {
-				if n != name {
-					t.Errorf("of %q", n)
-				}
+				redistest.Equal(t, n, name, "of %q")
 				if err := willTake(holds); err != nil {
 					return nil, err
 				}
@@ -350,18 +346,18 @@ func (l *lines) next() []byte {
 	}
 }
 
-// until returns the first message that a condition holds for.
-func (l *lines) until(what string, is func(m listing) bool) listing {
+// awaits returns the first message, a listing or a detail, that a condition holds for.
+func awaits[T any](l *lines, what string, is func(m T) bool) (m T) {
 	l.t.Helper()
 	for range 1000 {
-		var m listing
+		var m T
 		redistest.Must(l.t, json.Unmarshal(l.next(), &m))
 		if is(m) {
 			return m
 		}
 	}
 	l.t.Fatal("no message: ", what)
-	return listing{}
+	return m
 }
 
 func TestSeen(t *testing.T) {
@@ -380,8 +376,6 @@ func TestSeen(t *testing.T) {
 		{holders[:1], short[:1], true}, {holders[:1], short[1:2], false}, {holders[:2], short[:1], false},
 		{holders[:1], short[:2], true}, {holders, short[:100], true}, {holders[:100], short[50:150], false}, {nil, nil, true},
 	} {
-		if got := seen(c.holders, c.short); got != c.want {
-			t.Errorf("%d holders, %d seen: %v", len(c.holders), len(c.short), got)
-		}
+		redistest.Equal(t, seen(c.holders, c.short), c.want, "%v (%d holders, %d seen)", len(c.holders), len(c.short))
 	}
 }

@@ -196,9 +196,7 @@ func TestOddNamesAreTextOnly(t *testing.T) {
 	if got := p.eval("document.title"); strings.Contains(got, "\u202e") || !strings.HasPrefix(got, `"a\u202egpj.exe"`) {
 		t.Errorf("the title is %q", got)
 	}
-	if n := p.count("main img, main script, main b"); n != 0 {
-		t.Errorf("%d elements came out of names", n)
-	}
+	redistest.Equal(t, p.count("main img, main script, main b"), 0, "%d elements came out of names")
 }
 
 func TestWithVeryManyNamesThePageHasFiftyAtATime(t *testing.T) {
@@ -217,9 +215,7 @@ func TestWithVeryManyNamesThePageHasFiftyAtATime(t *testing.T) {
 	p.fill("#search", "LOCK:000299")
 	p.sees(".found", "1 found")
 	p.sees(row("lock:000299"), "lock:000299")
-	if got := p.eval("location.search"); got != "?q=LOCK%3A000299" {
-		t.Errorf("the address has %q", got)
-	}
+	redistest.Equal(t, p.eval("location.search"), "?q=LOCK%3A000299", "the address has %q")
 }
 
 // A time without its day and zone is taken for one of today, here.
@@ -252,9 +248,7 @@ func TestTheToken(t *testing.T) {
 	p.fill("#token", "a token of this test")
 	p.press("#token", "\r")
 	p.sees(".holders", "billing-7f9c")
-	if got := p.eval("document.cookie"); got != "" {
-		t.Errorf("scripts can read the cookie: %q", got)
-	}
+	redistest.Equal(t, p.eval("document.cookie"), "", "scripts can read the cookie: %q")
 }
 
 func TestKeys(t *testing.T) {
@@ -265,20 +259,14 @@ func TestKeys(t *testing.T) {
 	p := w.console().open("/")
 	p.sees(row("b"), "billing-7f9c")
 	p.key("/")
-	if got := p.eval("document.activeElement.id"); got != "search" {
-		t.Errorf("/ leads to %q", got)
-	}
+	redistest.Equal(t, p.eval("document.activeElement.id"), "search", "/ leads to %q")
 	p.do(chromedp.Focus(row("a") + " a"))
 	p.key("ArrowDown")
-	if got := p.eval("document.activeElement.textContent"); got != "b" {
-		t.Errorf("the arrow leads to %q", got)
-	}
+	redistest.Equal(t, p.eval("document.activeElement.textContent"), "b", "the arrow leads to %q")
 	// The focus stays in a row that changes.
 	_ = lockLater(t, w.client("shipping-2b41"), "b")
 	p.sees(row("b"), "next shipping-2b41")
-	if got := p.eval("document.activeElement.textContent"); got != "b" {
-		t.Errorf("after a change the focus is at %q", got)
-	}
+	redistest.Equal(t, p.eval("document.activeElement.textContent"), "b", "after a change the focus is at %q")
 	p.key("Enter")
 	p.sees("h1", "b")
 }

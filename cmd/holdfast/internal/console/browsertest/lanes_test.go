@@ -115,9 +115,7 @@ func TestLanesShowOnlyWhatWasSeen(t *testing.T) {
 				(b.openFrom ? "<" : "[") + b.from / 10000 + "-" + (b.to === null ? "now" : b.to / 10000 + (b.openTo ? ">" : "]")))
 				.join(", ")).join("; ");
 		})`, row, c.past, c.spans, c.asOf, c.whole)
-		if got := p.eval(script); got != c.want {
-			t.Errorf("%s: %s, want %s", c.what, got, c.want)
-		}
+		redistest.Equal(t, p.eval(script), c.want, "%s, want %s (%s)", c.want, c.what)
 	}
 }
 

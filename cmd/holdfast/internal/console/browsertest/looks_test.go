@@ -116,9 +116,7 @@ func TestTheLooks(t *testing.T) {
 	counts.sees("main", "11 of 40 free")
 	counts.accessible("the counts")
 	got := counts.eval(`document.querySelector("li[data-key='exports%3Apool'] [role=meter]").ariaValueText`)
-	if got != "5 of 8 free" {
-		t.Errorf("the gauge reads %q", got)
-	}
+	redistest.Equal(t, got, "5 of 8 free", "the gauge reads %q")
 
 	findings := c.open("/findings")
 	findings.click("main button")
@@ -155,13 +153,9 @@ func TestTheSwitchForDark(t *testing.T) {
 	p.scheme("light")
 	p.click("#theme")
 	got := p.eval("document.documentElement.dataset.theme + getComputedStyle(document.body).backgroundColor")
-	if got != "dark"+dark {
-		t.Errorf("after the switch the page is %s", got)
-	}
+	redistest.Equal(t, got, "dark"+dark, "after the switch the page is %s")
 	p.open("/")
-	if got := p.eval(`document.documentElement.dataset.theme`); got != "dark" {
-		t.Errorf("the page has forgotten that it is to be dark: %s", got)
-	}
+	redistest.Equal(t, p.eval(`document.documentElement.dataset.theme`), "dark", "the page has forgotten that it is to be dark: %s")
 }
 
 // TestTenThousandLocks measures what docs/console.md states.

@@ -63,9 +63,7 @@ func TestInAnOutageThePageShowsWhatWasSeenAsOld(t *testing.T) {
 	}
 	one.sees(".holders", "billing-7f9c")
 	one.lacks("svg.lanes", "until now")
-	if got := one.eval(`document.querySelector(".release button").disabled`); got != "true" {
-		t.Errorf("a release of what cannot be asked can be begun: %s", got)
-	}
+	redistest.Equal(t, one.eval(`document.querySelector(".release button").disabled`), "true", "a release of what cannot be asked can be begun: %s")
 	empty.sees("main", "No semaphore, latch or barrier was in Redis at ")
 	age := `document.querySelector(".facts time").textContent`
 	if before, after := one.eval(age), one.eval(`new Promise((r) => setTimeout(r, 2500)).then(() => `+age+`)`); before != after {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -121,9 +122,7 @@ func TestTheMostWaitedForComesFirst(t *testing.T) {
 	s.wants("3 locks, 3 held, 2 waited for by 8; 1 counts; held for longest: 1h00m", "WAITERS↓",
 		"pod of b", "5s ago", "30s", "3 to come")
 	for n, want := range []string{"bacd", "cabd", "abcd", "abcd", "bacd"} {
-		if got := s.names(); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
+		redistest.Equal(t, s.names(), want, "%s, want %s (%d)", want, n)
 		s.press("s")
 	}
 	s.press("r")
@@ -142,13 +141,9 @@ func TestTheSelectedNameStaysSelected(t *testing.T) {
 	states := three()
 	states[0].Waiters = 100 // a comes first now
 	s.sees(observe.Change{States: states})
-	if s.marked() != "a" {
-		t.Errorf("%s is selected", s.marked())
-	}
+	redistest.Equal(t, s.marked(), "a", "%s is selected")
 	s.sees(observe.Change{States: states[1:]}) // a has gone
-	if s.marked() != "b" {
-		t.Errorf("%s is selected in its place", s.marked())
-	}
+	redistest.Equal(t, s.marked(), "b", "%s is selected in its place")
 	s.sees(observe.Change{})
 	s.wants("nothing")
 	s.press("down", "up", "enter", "end")
@@ -161,48 +156,32 @@ func TestManyNamesAreScrolled(t *testing.T) {
 	}
 	s := begin(t, 80, 14, many) // ten rows
 	s.press("pgdown")
-	if s.marked() != "n010" {
-		t.Errorf("%s is selected", s.marked())
-	}
+	redistest.Equal(t, s.marked(), "n010", "%s is selected")
 	s.press("end")
-	if s.marked() != "n999" {
-		t.Errorf("%s is selected", s.marked())
-	}
+	redistest.Equal(t, s.marked(), "n999", "%s is selected")
 	s.wants("n990")
 	s.press("home", "down")
-	if s.marked() != "n001" {
-		t.Errorf("%s is selected", s.marked())
-	}
+	redistest.Equal(t, s.marked(), "n001", "%s is selected")
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 1000})
 	s.press("end")
 	s.wants("n004", "n999")
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 14})
-	if s.marked() != "n999" {
-		t.Errorf("%s is selected after the screen has shrunk", s.marked())
-	}
+	redistest.Equal(t, s.marked(), "n999", "%s is selected after the screen has shrunk")
 }
 
 func TestSearchFindsNamesHoldersAndNotes(t *testing.T) {
 	s := begin(t, 100, 20, three())
 	s.press("/", "J", "o", "b", " ", "C")
 	s.wants("search: job c█")
-	if got := s.names(); got != "c" {
-		t.Errorf("%s", got)
-	}
+	redistest.Equal(t, s.names(), "c", "%s")
 	s.press("backspace", "a", "enter")
 	s.wants(`with job a`)
-	if got := s.names(); got != "a" {
-		t.Errorf("%s", got)
-	}
+	redistest.Equal(t, s.names(), "a", "%s")
 	s.press("esc")
-	if got := s.names(); got != "bacd" {
-		t.Errorf("%s", got)
-	}
+	redistest.Equal(t, s.names(), "bacd", "%s")
 	s.press("tab", "tab")
 	s.wants("only counts")
-	if got := s.names(); got != "d" {
-		t.Errorf("%s", got)
-	}
+	redistest.Equal(t, s.names(), "d", "%s")
 }
 
 func TestANameInDetail(t *testing.T) {

@@ -158,9 +158,7 @@ func TestAUserWithoutRights(t *testing.T) {
 			continue // it says what is missing
 		}
 		d := run(t, server, append(args, "--url", "redis://u:p@"+server.Addr())...)
-		if d.code != 77 {
-			t.Errorf("%q: %d, %s", args, d.code, d.err)
-		}
+		redistest.Equal(t, d.code, 77, "%d, %s (%q)", d.err, args)
 	}
 	run(t, server, "check", "--url", "redis://u:p@"+server.Addr()).want(t, 1, "rights")
 }

@@ -51,9 +51,7 @@ func binary(t *testing.T) string {
 			}
 		}
 	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
+	redistest.Must(t, built.err)
 	return filepath.Join(built.dir, "holdfast")
 }
 

@@ -222,9 +222,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	server.Freeze()
-	if got := complete("inspect", "o"); got != ":4\n" {
-		t.Errorf("of a Redis that stands still: %q", got)
-	}
+	redistest.Equal(t, complete("inspect", "o"), ":4\n", "of a Redis that stands still: %q")
 	server.Thaw()
 }
 

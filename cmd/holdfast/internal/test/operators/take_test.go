@@ -88,9 +88,7 @@ func TestAcquireReleasesWhatItCannotTellOf(t *testing.T) {
 	defer errs.Close()
 	code := cli.Main(cli.Streams{In: os.Stdin, Out: w, Err: errEnd},
 		[]string{"--url", url(server), "acquire", "x", "--lease", "10m"})
-	if code != 1 {
-		t.Errorf("exit code %d", code)
-	}
+	redistest.Equal(t, code, 1, "exit code %d")
 	if holds(t, client(t, server, ""), "x") {
 		t.Error("still held")
 	}
@@ -262,17 +260,13 @@ func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
 func TestAHolderIsAskedForItsLock(t *testing.T) {
 	server := server(t)
 	l, err := client(t, server, "pod-1").Mutex("build").Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	asked := l.Asked()
 	run(t, server, "release", "build", "--ask", "--yes").want(t, 0, "build: asked to release: pod-1 (")
 	<-asked
 	run(t, server, "ls").want(t, 0, "asked to release it")
 	run(t, server, "inspect", "build").want(t, 0, "its holder is asked to release it")
-	if err := l.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, l.Release(t.Context()))
 }
 
 func TestForceLeavesAloneWhatNobodyHolds(t *testing.T) {
@@ -281,7 +275,5 @@ func TestForceLeavesAloneWhatNobodyHolds(t *testing.T) {
 	server.Admin().HSet(t.Context(), "hash", "a", 1)
 	run(t, server, "release", "number", "--force", "--yes").want(t, 64, "number is a number")
 	run(t, server, "release", "hash", "--force", "--yes").want(t, 64, "hash is nothing of Holdfast's")
-	if n := server.Admin().Exists(t.Context(), "number", "hash").Val(); n != 2 {
-		t.Errorf("%d keys are left", n)
-	}
+	redistest.Equal(t, server.Admin().Exists(t.Context(), "number", "hash").Val(), 2, "%d keys are left")
 }

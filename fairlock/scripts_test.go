@@ -309,9 +309,7 @@ func TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
 		rdb.Do(ctx, "acl", "setuser", "stays", "on", ">stays", "~*", "&*", "+@all", "-zrem")
 		conn := rdb.Conn()
 		defer conn.Close()
-		if err := conn.AuthACL(ctx, "stays", "stays").Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, conn.AuthACL(ctx, "stays", "stays").Err())
 		reply, err := conn.Eval(ctx, enterSource, five, at(ctx, rdb, entering(mine, 5_000, 0, 2, 0, ""))...).Result()
 		if err == nil {
 			t.Errorf("%s: granted: %v", what, reply)
@@ -357,9 +355,7 @@ func listen(t *testing.T, rdb *redis.Client, channels ...string) func() []string
 	t.Cleanup(func() { sub.Close() })
 	var heard []string
 	for range channels {
-		if _, err := sub.Receive(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(sub.Receive(t.Context())))
 	}
 	messages := sub.Channel()
 	return func() []string {
@@ -633,9 +629,7 @@ func at(ctx context.Context, rdb *redis.Client, args []any) []any {
 func eval(t *testing.T, rdb *redis.Client, source string, keys []string, args ...any) any {
 	t.Helper()
 	reply, err := rdb.Eval(t.Context(), source, keys, at(t.Context(), rdb, args)...).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return reply
 }
 

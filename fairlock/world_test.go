@@ -75,18 +75,12 @@ func (w *fairWorld) granted(a *world.Attempt) *lease.Lease {
 func (w *fairWorld) wantQueue(want int) {
 	w.T.Helper()
 	ctx := w.T.Context()
-	if n := w.RDB.ZCard(ctx, queueKey).Val(); n != int64(want) {
-		w.T.Errorf("at %v: %d in the queue, want %d", w.Now(), n, want)
-	}
-	if n := w.RDB.ZCard(ctx, aliveKey).Val(); n != int64(want) {
-		w.T.Errorf("at %v: %d kept alive, want %d", w.Now(), n, want)
-	}
+	world.Equal(w.T, w.RDB.ZCard(ctx, queueKey).Val(), int64(want), "%d in the queue, want %d (at %v)", want, w.Now())
+	world.Equal(w.T, w.RDB.ZCard(ctx, aliveKey).Val(), int64(want), "%d kept alive, want %d (at %v)", want, w.Now())
 }
 
 // waiters returns the owners in the queue, the next owner first.
-func (w *fairWorld) waiters() []string {
-	return w.RDB.ZRange(w.T.Context(), queueKey, 0, -1).Val()
-}
+func (w *fairWorld) waiters() []string { return w.RDB.ZRange(w.T.Context(), queueKey, 0, -1).Val() }
 
 func TestMain(m *testing.M) {
 	logging.Disable() // go-redis logs every connection that a test refuses
@@ -94,9 +88,4 @@ func TestMain(m *testing.M) {
 }
 
 // must ends the test on an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func must(t *testing.T, err error) { t.Helper(); redistest.Must(t, err) }

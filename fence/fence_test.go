@@ -113,20 +113,14 @@ func TestGuard_WritesAreInOrder(t *testing.T) {
 			t.Fatalf("%d was written after %d", written[i], written[i-1])
 		}
 	}
-	if last := written[len(written)-1]; last != 1000 {
-		t.Errorf("the last write has the token %d", last)
-	}
+	world.Equal(t, written[len(written)-1], 1000, "the last write has the token %d")
 }
 
 func TestGuard_AWriteThatFails(t *testing.T) {
 	var g Guard
 	failure := errors.New("disk full")
-	if err := g.Do("a", 5, func() error { return failure }); !errors.Is(err, failure) {
-		t.Error(err)
-	}
-	if err := g.Do("a", 4, func() error { t.Error("written"); return nil }); !errors.Is(err, ErrStale) {
-		t.Error(err)
-	}
+	world.WantErr(t, g.Do("a", 5, func() error { return failure }), failure)
+	world.WantErr(t, g.Do("a", 4, func() error { t.Error("written"); return nil }), ErrStale)
 }
 
 func TestRedis_Set(t *testing.T) {
@@ -135,16 +129,12 @@ func TestRedis_Set(t *testing.T) {
 	f := Redis{Client: rdb, Keep: time.Hour, KeyPrefix: "app:"}
 	set := func(value string, token int64, want error) {
 		t.Helper()
-		if err := f.Set(t.Context(), "k", value, time.Minute, token); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", value, err, want)
-		}
+		redistest.Is(t, value, f.Set(t.Context(), "k", value, time.Minute, token), want)
 	}
 	set("one", 1, nil)
 	set("three", 3, nil)
 	set("two", 2, ErrStale)
-	if got := rdb.Get(t.Context(), "k").Val(); got != "three" {
-		t.Errorf("it is %q", got)
-	}
+	world.Equal(t, rdb.Get(t.Context(), "k").Val(), "three", "it is %q")
 	if ttl := mini.TTL("k"); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("it stays for %v", ttl)
 	}
@@ -192,21 +182,11 @@ func TestRedis_RealServers(t *testing.T) {
 	f := Redis{Client: redistest.Cluster(t, 3, 0).Client(t)}
 	for i := range 20 {
 		key := fmt.Sprint("key:", i)
-		if err := f.Set(t.Context(), key, "x", time.Minute, 1795593711927383); err != nil {
-			t.Error(err)
-		}
-		if err := f.Set(t.Context(), key, "y", 0, 1795593711927382); !errors.Is(err, ErrStale) {
-			t.Error(err)
-		}
-		if err := f.Pass(t.Context(), key, 1795593711927382); !errors.Is(err, ErrStale) {
-			t.Error(err)
-		}
-		if err := f.Pass(t.Context(), key, math.MaxInt64); err != nil {
-			t.Error(err)
-		}
-		if err := f.Set(t.Context(), key, "y", 0, math.MaxInt64-1); !errors.Is(err, ErrStale) {
-			t.Error(err)
-		}
+		redistest.Check(t, f.Set(t.Context(), key, "x", time.Minute, 1795593711927383))
+		world.WantErr(t, f.Set(t.Context(), key, "y", 0, 1795593711927382), ErrStale)
+		world.WantErr(t, f.Pass(t.Context(), key, 1795593711927382), ErrStale)
+		redistest.Check(t, f.Pass(t.Context(), key, math.MaxInt64))
+		world.WantErr(t, f.Set(t.Context(), key, "y", 0, math.MaxInt64-1), ErrStale)
 	}
 }
 
@@ -241,9 +221,7 @@ func TestMiddleware(t *testing.T) {
 	if handler.ServeHTTP(w, twice); w.Code != 400 {
 		t.Errorf("two tokens: %d", w.Code)
 	}
-	if code := ask(handler, "/a", "8"); code != 200 {
-		t.Errorf("after a request with two tokens: %d", code)
-	}
+	world.Equal(t, ask(handler, "/a", "8"), 200, "after a request with two tokens: %d")
 	r := httptest.NewRequest("PUT", "/a", nil)
 	if SetHeader(r, 1795593711927383); r.Header.Get(Header) != "1795593711927383" {
 		t.Error(r.Header)

@@ -33,9 +33,7 @@ func lock(t *testing.T, l holdfast.Locker) *holdfast.Lease {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	held, err := l.Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return held
 }
 
@@ -75,9 +73,7 @@ func TestAddr(t *testing.T) {
 	defer client.Close()
 	l := lock(t, client.Mutex("x"))
 	s.RequireHeld("x")
-	if err := l.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, l.Release(t.Context()))
 	s.RequireNoLeases()
 }
 
@@ -123,9 +119,7 @@ func TestExpire(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
 		l := lock(t, s.Client().Mutex("x"))
 		s.Expire("x")
-		if err := l.Err(); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, l.Err())
 		other := lock(t, s.Client().Mutex("x"))
 		<-l.Done()
 		wantErr(t, l.Err(), holdfast.ErrLost)
@@ -209,9 +203,7 @@ func TestLoseReplies(t *testing.T) {
 			s.LoseReplies(1)
 			l := lock(t, c.Mutex("x"))
 			s.LoseReplies(1)
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, l.Release(t.Context()))
 			s.RequireNoLeases()
 		}
 	})
@@ -248,9 +240,7 @@ func TestFailover(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
 		a, b := s.Client(), s.Client()
 		first := lock(t, a.Mutex("x"))
-		if err := first.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, first.Release(t.Context()))
 		synctest.Wait()
 		l := lock(t, a.Mutex("x"))
 		s.Failover(0)
@@ -258,15 +248,11 @@ func TestFailover(t *testing.T) {
 		wantErr(t, err, holdfast.ErrBusy)
 		s.Failover(1)
 		other, err := b.Mutex("x").TryLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		s.RequireTokensGrow(first.Token(), other.Token())
 		<-l.Done()
 		wantErr(t, l.Err(), holdfast.ErrLost)
-		if other.Err() != nil {
-			t.Error(other.Err())
-		}
+		redistest.Check(t, other.Err())
 	})
 }
 
@@ -293,9 +279,7 @@ func TestLockers(t *testing.T) {
 		wantErr(t, err, holdfast.ErrBusy)
 		losing := holdfasttest.LosesAfter(t, time.Minute)
 		l, short := lock(t, losing), lock(t, losing)
-		if err := short.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, short.Release(t.Context()))
 		begun := time.Now()
 		<-l.Context(t.Context()).Done()
 		if took := time.Since(begun); took < time.Minute || took > time.Minute+time.Second {
@@ -440,9 +424,7 @@ func TestCheckExclusive(t *testing.T) {
 // in its pauses counts against it, and its later losses take nothing away from the next holder.
 func TestCheckExclusive_ASectionThatIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
-		if _, err := s.Client().PermitSemaphore("slots").TrySetPermits(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(s.Client().PermitSemaphore("slots").TrySetPermits(t.Context(), 1)))
 		lock := func(c *holdfast.Client) holdfast.Locker {
 			return c.PermitSemaphore("slots", holdfast.MaxHold(4*time.Second)).Locker(1)
 		}
@@ -466,9 +448,7 @@ func TestLoseAndExpireOfEachKind(t *testing.T) {
 				bubble(t, func(t *testing.T, s *holdfasttest.Server) {
 					c, other := s.Client(), s.Client()
 					if kind.Prepare != nil {
-						if err := kind.Prepare(t.Context(), c, "k"); err != nil {
-							t.Fatal(err)
-						}
+						redistest.Must(t, kind.Prepare(t.Context(), c, "k"))
 					}
 					l := lock(t, kind.Locker(c, "k"))
 					end(s, l)
@@ -477,9 +457,7 @@ func TestLoseAndExpireOfEachKind(t *testing.T) {
 					if !errors.Is(l.Err(), holdfast.ErrLost) || next.Err() != nil {
 						t.Errorf("its holder: %v, the next: %v", l.Err(), next.Err())
 					}
-					if err := next.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
+					redistest.Check(t, next.Release(t.Context()))
 				})
 			})
 		}
@@ -493,8 +471,6 @@ func TestExpireOfWhatIsHeldElsewhere(t *testing.T) {
 		s.Expire("x")
 		l := lock(t, s.Client().Mutex("x"))
 		release()
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, l.Release(t.Context()))
 	})
 }

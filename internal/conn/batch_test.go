@@ -106,9 +106,7 @@ func TestBatchIsBounded(t *testing.T) {
 						t.Errorf("call %d was not answered: %v, outstanding %v", i, err, unheard)
 					}
 				}
-				if took := time.Since(started); took != tc.limit {
-					t.Errorf("returned after %v, want %v", took, tc.limit)
-				}
+				redistest.Equal(t, time.Since(started), tc.limit, "returned after %v, want %v", tc.limit)
 
 				b.proxy.BlackHole() // the silent connections stay silent
 				b.proxy.OnCommand(nil)
@@ -275,9 +273,7 @@ func TestConcurrentCallersShareRoundTrips(t *testing.T) {
 			t.Errorf("%d commands took %v at a latency of %v, want at most %v", callers*each, took, latency, limit)
 		}
 		for i := range callers {
-			if got := b.executions(t, fmt.Sprint("k", i)); got != each {
-				t.Errorf("caller %d: %d executions, want %d", i, got, each)
-			}
+			redistest.Equal(t, b.executions(t, fmt.Sprint("k", i)), each, "%d executions, want %d (caller %d)", each, i)
 		}
 	})
 }
@@ -310,9 +306,7 @@ func TestQueueGoesOutInOrder(t *testing.T) {
 						t.Errorf("connection %d: %v", conn, keys)
 					}
 				}
-				if got := b.largest.Load(); got != most {
-					t.Errorf("the largest pipeline had %d commands, want %d", got, most)
-				}
+				redistest.Equal(t, b.largest.Load(), most, "the largest pipeline had %d commands, want %d", most)
 			})
 		})
 	}

@@ -188,9 +188,7 @@ func TestNotAfterBoundsALateRequest(t *testing.T) {
 					time.Sleep(held)
 					close(released)
 					synctest.Wait()
-					if ran := b.executions(t, "k") == 1; ran != runs {
-						t.Errorf("held for %v it has run: %v, want %v", held, ran, runs)
-					}
+					redistest.Equal(t, b.executions(t, "k") == 1, runs, "%v, want %v (held for %v it has run)", runs, held)
 				})
 			})
 		}
@@ -308,9 +306,7 @@ func TestCleanupGoesOnUntilClose(t *testing.T) {
 		mustMatch(t, b.Run(t.Context(), cleanup("k")), errs.Closed)
 		b.Close()
 		synctest.Wait()
-		if n := b.proxy.Conns(); n != 0 {
-			t.Errorf("%d connections after Close", n)
-		}
+		redistest.Equal(t, b.proxy.Conns(), 0, "%d connections after Close")
 	})
 }
 

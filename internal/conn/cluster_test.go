@@ -37,9 +37,7 @@ func TestCluster(t *testing.T) {
 
 func clusterLoadsScripts(t *testing.T, c *redistest.ClusterSet) {
 	m := newManager(t, c.Client(t))
-	if known := m.KnownNode("load"); known != "" {
-		t.Errorf("%q is known before there is a table", known)
-	}
+	redistest.Equal(t, m.KnownNode("load"), "", "%q is known before there is a table")
 	for i := range 12 {
 		key := fmt.Sprint("load", i)
 		mustRun(t, m, newCount(key))
@@ -90,9 +88,7 @@ func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
 	// A call for which fewer keys are enough does not wait.
 	enough := &conn.Call{Script: lenient, Keys: []string{"{open}there", "{open}new"}, Enough: 1}
 	mustRun(t, m, enough)
-	if got := enough.Int(2); got != 1 {
-		t.Errorf("the script was given %d keys, want those that are enough", got)
-	}
+	redistest.Equal(t, enough.Int(2), 1, "the script was given %d keys, want those that are enough")
 	move.Finish()
 	served(t, time.Minute, both)
 	rdb := c.Client(t)

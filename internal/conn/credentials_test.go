@@ -87,9 +87,7 @@ func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 		if got, want := seen.String(), "AUTH EVALSHA EVALSHA AUTH EVALSHA"; got != want {
 			t.Errorf("after a rotation were sent %q, want %q", got, want)
 		}
-		if now := b.proxy.Conns(); now != before {
-			t.Errorf("%d connections, %d before the rotation", now, before)
-		}
+		redistest.Equal(t, b.proxy.Conns(), before, "%d connections, %d before the rotation", before)
 
 		s.rotate("of another server") // Redis refuses this password
 		mustRun(t, b.Manager, newCount("k"))
@@ -166,9 +164,7 @@ func TestACleanUpOutlastsRefusedCredentials(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.proxy.OnCommand(nil)
 		served(t, 10*time.Second, done)
-		if n := b.executions(t, "k"); n != 1 {
-			t.Errorf("%d executions, want 1", n)
-		}
+		redistest.Equal(t, b.executions(t, "k"), 1, "%d executions, want 1")
 		synctest.Wait() // until the gate knows that the server serves again: then it lets the next dial go at once
 
 		gone = true

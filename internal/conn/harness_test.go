@@ -53,9 +53,7 @@ var late = conn.NewScript("late", `
 return {-1, now}`, conn.Always)
 
 // newCount returns a call of count on key.
-func newCount(key string) *conn.Call {
-	return &conn.Call{Script: count, Keys: []string{key}}
-}
+func newCount(key string) *conn.Call { return &conn.Call{Script: count, Keys: []string{key}} }
 
 // counts returns calls of count on these keys.
 func counts(keys ...string) []*conn.Call {
@@ -216,9 +214,7 @@ type started struct {
 }
 
 // start runs c on a goroutine and returns at once.
-func start(m *conn.Manager, c *conn.Call) *started {
-	return startFor(time.Hour, m, c)
-}
+func start(m *conn.Manager, c *conn.Call) *started { return startFor(time.Hour, m, c) }
 
 // startFor is start with a deadline.
 func startFor(d time.Duration, m *conn.Manager, c *conn.Call) *started {
@@ -302,9 +298,7 @@ func nodeOf(t testing.TB, m *conn.Manager, key string) string {
 	defer cancel()
 	node, err := m.Node(ctx, key)
 	redistest.Must(t, err)
-	if known := m.KnownNode(key); known != node {
-		t.Errorf("the known node is %q, where it is %q", known, node)
-	}
+	redistest.Equal(t, m.KnownNode(key), node, "the known node is %q, where it is %q", node)
 	return node
 }
 

@@ -27,9 +27,7 @@ func TestServerClockSteppedForwardCostsOneAttempt(t *testing.T) {
 				t.Error("what was answered late is outstanding")
 			}
 		}
-		if got := b.executions(t, "k"); got != 3 {
-			t.Errorf("%d executions, want 3", got)
-		}
+		redistest.Equal(t, b.executions(t, "k"), 3, "%d executions, want 3")
 
 		b.server.SetTime(time.Now().Add(time.Hour))
 		batch := counts("k", "k", "k")
@@ -38,9 +36,7 @@ func TestServerClockSteppedForwardCostsOneAttempt(t *testing.T) {
 				t.Errorf("batch %d: %v, reply %v", i, err, batch[i].Reply)
 			}
 		}
-		if got := b.executions(t, "k"); got != 6 {
-			t.Errorf("%d executions, want 6", got)
-		}
+		redistest.Equal(t, b.executions(t, "k"), 6, "%d executions, want 6")
 	})
 }
 
@@ -54,9 +50,7 @@ func TestServerClockSteppedBackIsFollowed(t *testing.T) {
 		if c.Attempts != 1 || c.Status() != 1 {
 			t.Errorf("status %d in %d attempts", c.Status(), c.Attempts)
 		}
-		if c.ServerTime() != back.UnixMicro() {
-			t.Errorf("the server's time is %d, want %d", c.ServerTime(), back.UnixMicro())
-		}
+		redistest.Equal(t, c.ServerTime(), back.UnixMicro(), "the server's time is %d, want %d", back.UnixMicro())
 
 		b.proxy.OnCommand(onScripts(redistest.Silence))
 		next := newCount("next")

@@ -83,9 +83,7 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 				t.Errorf("outstanding %v, %d attempts", unheard, c.Attempts)
 			}
 		}
-		if again := b.dials.Load() - before; again != 0 {
-			t.Errorf("connected %d times more", again)
-		}
+		redistest.Equal(t, b.dials.Load()-before, 0, "connected %d times more")
 	})
 }
 

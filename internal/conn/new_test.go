@@ -89,15 +89,11 @@ func TestTheNameOfAServer(t *testing.T) {
 			MasterName: "mymaster", SentinelAddrs: []string{"a:26379"},
 		}),
 	} {
-		if got := conn.ServerOf(rdb); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		redistest.Equal(t, conn.ServerOf(rdb), want, "%q, want %q", want)
 		_ = rdb.Close()
 	}
 	for _, rdb := range []redis.UniversalClient{nil, none} {
-		if got := conn.ServerOf(rdb); got != "" {
-			t.Errorf("%q for a client that is nil", got)
-		}
+		redistest.Equal(t, conn.ServerOf(rdb), "", "%q for a client that is nil")
 	}
 }
 
@@ -112,9 +108,7 @@ func TestWaitHasAnEndHoweverShortTheReadTimeoutIs(t *testing.T) {
 		})
 		mustRun(t, b.Manager, &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1})
 		synctest.Wait()
-		if got := asked.Load(); got != "1 1" {
-			t.Errorf("WAIT %q, want 1 replica and 1 ms", got)
-		}
+		redistest.Equal(t, asked.Load(), "1 1", "WAIT %q, want 1 replica and 1 ms")
 	}, func(o *redis.Options) { o.ReadTimeout = time.Millisecond })
 }
 
@@ -131,9 +125,7 @@ func TestAWaitThatFailsIsAShortageOfReplicas(t *testing.T) {
 			b.proxy.OnCommand(onCommands(fault, "WAIT"))
 			c := &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1}
 			mustRun(t, b.Manager, c)
-			if c.Short() != (want != nil) {
-				t.Errorf("short of replicas: %v, want %v", c.Short(), want)
-			}
+			redistest.Equal(t, c.Short(), want != nil, "short of replicas: %v, want %v", want)
 			if want != nil {
 				mustMatch(t, c.Shortage(), want)
 			}

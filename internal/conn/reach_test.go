@@ -126,9 +126,7 @@ func TestASecondDialIsMadeBesideOneThatHangs(t *testing.T) {
 					mustMatch(t, try(t, 125*time.Millisecond, b.Manager), context.DeadlineExceeded)
 					b.hangs.Store(false)
 				}
-				if n := b.dials.Load(); n != 1 {
-					t.Errorf("%d dials before the first is late", n)
-				}
+				redistest.Equal(t, b.dials.Load(), 1, "%d dials before the first is late")
 				takes(t, 0, func() {
 					redistest.Check(t, try(t, time.Second, b.Manager))
 				})
@@ -265,9 +263,7 @@ func TestOneRequestGoesFirstToAServerThatHasFailed(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		synctest.Wait()
-		if n := came.Load(); n != 1 {
-			t.Errorf("%d requests went out before the first was answered", n)
-		}
+		redistest.Equal(t, came.Load(), 1, "%d requests went out before the first was answered")
 		close(held)
 		served(t, 100*time.Millisecond, calls...)
 	})
@@ -318,9 +314,7 @@ func TestConnectingIsFinishedThoughItsFirstCallerHasGone(t *testing.T) {
 		for range 3 {
 			redistest.Check(t, try())
 		}
-		if n := b.dials.Load(); n != 1 {
-			t.Errorf("%d dials", n)
-		}
+		redistest.Equal(t, b.dials.Load(), 1, "%d dials")
 	})
 }
 
@@ -392,13 +386,9 @@ func TestAnIdleConnectionIsClosedWhenTheUserSaysSo(t *testing.T) {
 			redistest.Check(t, renew(t, time.Hour, b.Manager))
 			time.Sleep(20 * time.Second)
 		}
-		if n := b.proxy.Conns(); n != 1 {
-			t.Errorf("%d connections, want that for renewals alone", n)
-		}
+		redistest.Equal(t, b.proxy.Conns(), 1, "%d connections, want that for renewals alone")
 		time.Sleep(time.Minute + 10*time.Second)
-		if n := b.proxy.Conns(); n != 0 {
-			t.Errorf("%d connections", n)
-		}
+		redistest.Equal(t, b.proxy.Conns(), 0, "%d connections")
 		mustRun(t, b.Manager, newCount("k"))
 	}, func(o *redis.Options) { o.ConnMaxIdleTime = time.Minute })
 }
@@ -419,15 +409,11 @@ func TestBatchesAtTheSameTimeHaveAConnectionEach(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if n := b.proxy.Conns() - callers; n != 3 {
-			t.Errorf("%d connections for three batches", n)
-		}
+		redistest.Equal(t, b.proxy.Conns()-callers, 3, "%d connections for three batches")
 		close(held)
 		all.Wait()
 		time.Sleep(25 * time.Second)
-		if n := b.proxy.Conns() - callers; n != 1 {
-			t.Errorf("%d connections are kept", n)
-		}
+		redistest.Equal(t, b.proxy.Conns()-callers, 1, "%d connections are kept")
 	})
 }
 
@@ -440,9 +426,7 @@ func TestAConnectionHasTheLifetimeThatTheUserSets(t *testing.T) {
 				mustRun(t, b.Manager, newCount("k"))
 				time.Sleep(5 * time.Second)
 			}
-			if n := b.dials.Load(); n != want {
-				t.Errorf("a lifetime of %v: %d dials in 5 minutes, want %d", lifetime, n, want)
-			}
+			redistest.Equal(t, b.dials.Load(), want, "%d dials in 5 minutes, want %d (a lifetime of %v)", want, lifetime)
 		}, func(o *redis.Options) { o.ConnMaxLifetime = lifetime })
 	}
 }

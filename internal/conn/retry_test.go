@@ -133,9 +133,7 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 		defer cancel()
 		err := b.Run(lateEnd{ends, time.Now().Add(wait)}, newCount("k"))
 		mustMatch(t, err, why)
-		if sent := b.proxy.Count("EVALSHA") - before; sent != 1 {
-			t.Errorf("sent %d times, want once", sent)
-		}
+		redistest.Equal(t, b.proxy.Count("EVALSHA")-before, 1, "sent %d times, want once")
 	})
 }
 

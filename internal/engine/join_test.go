@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // joiner is one caller of Join on a goroutine of its own.
@@ -50,9 +51,7 @@ func (j *joiner) state() string {
 
 func (j *joiner) want(t *testing.T, what, state string) {
 	t.Helper()
-	if got := j.state(); got != state {
-		t.Errorf("%s: %s, want %s", what, got, state)
-	}
+	redistest.Equal(t, j.state(), state, "%s, want %s (%s)", state, what)
 }
 
 // together runs a scene of callers that join, and checks that nothing is left of them.

@@ -122,9 +122,7 @@ func TestWhatIsCountedIsNeverDropped(t *testing.T) {
 	}
 	proceed()
 	o.close(time.Now().Add(time.Minute))
-	if sum != 2*outletRoom {
-		t.Errorf("%d were counted, want %d", sum, 2*outletRoom)
-	}
+	redistest.Equal(t, sum, 2*outletRoom, "%d were counted, want %d", 2*outletRoom)
 }
 
 func TestNothingIsCalledOnceCloseWaitsNoLonger(t *testing.T) {

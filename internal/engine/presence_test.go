@@ -183,9 +183,7 @@ func TestNotesComeAndGo(t *testing.T) {
 		} {
 			e.Note(step.owner, step.by, step.text)
 			time.Sleep(time.Second)
-			if got := fmt.Sprint(said(t, e, s)); got != step.want {
-				t.Errorf("after %q: %s, want %s", step.text, got, step.want)
-			}
+			redistest.Equal(t, fmt.Sprint(said(t, e, s)), step.want, "%s, want %s (after %q)", step.want, step.text)
 		}
 	})
 }
@@ -201,9 +199,7 @@ func TestAClientIsIdleAfterItsLastNote(t *testing.T) {
 		wantIdle(t, e)
 		before := s.CommandCount()
 		time.Sleep(10 * time.Minute)
-		if n := s.CommandCount() - before; n != 0 {
-			t.Errorf("an idle Client sends %d commands", n)
-		}
+		redistest.Equal(t, s.CommandCount()-before, 0, "an idle Client sends %d commands")
 	})
 }
 
@@ -217,9 +213,7 @@ func TestNotesCostFewRequests(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		if got := len(said(t, e, s)) - 2; got != maxNotes {
-			t.Errorf("%d notes are shown, want %d", got, maxNotes)
-		}
+		redistest.Equal(t, len(said(t, e, s))-2, maxNotes, "%d notes are shown, want %d", maxNotes)
 		if n := s.CommandCount() - before; n > 100*(maxNotes+5) {
 			t.Errorf("%d commands", n)
 		}
@@ -233,9 +227,7 @@ func TestPresenceFails(t *testing.T) {
 		s.Client().RPush(t.Context(), key, "another program's")
 		e.Present()
 		time.Sleep(time.Minute)
-		if kind := s.Client().Type(t.Context(), key).Val(); kind != "list" {
-			t.Errorf("it has overwritten the key: %s", kind)
-		}
+		redistest.Equal(t, s.Client().Type(t.Context(), key).Val(), "list", "it has overwritten the key: %s")
 		s.Client().Del(t.Context(), key)
 		e.Present()
 		time.Sleep(2 * presentRetry)
@@ -275,9 +267,7 @@ func TestWithoutAnIdentityNothingIsSent(t *testing.T) {
 		e.Note(1, e, "x")
 		e.StaysBehind()
 		time.Sleep(time.Minute)
-		if n := s.CommandCount(); n != 0 {
-			t.Errorf("%d commands", n)
-		}
+		redistest.Equal(t, s.CommandCount(), 0, "%d commands")
 	})
 }
 

@@ -125,9 +125,7 @@ func TestRegistryUnderLoad(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := len(e.registry.byKey); n != 0 {
-			t.Errorf("%d keys are left", n)
-		}
+		redistest.Equal(t, len(e.registry.byKey), 0, "%d keys are left")
 	})
 }
 
@@ -154,12 +152,8 @@ func TestAClusterThatDoesNotSayHowReleasesAreToldIsGuessed(t *testing.T) {
 		redistest.Must(t, err)
 		defer e.Close()
 		start := time.Now()
-		if got := e.Publish(t.Context()); got != "SPUBLISH" {
-			t.Errorf("%s, which nobody hears where there is SPUBLISH", got)
-		}
-		if took := time.Since(start); took != publishPatience {
-			t.Errorf("the call waited for %v, want %v", took, publishPatience)
-		}
+		redistest.Equal(t, e.Publish(t.Context()), "SPUBLISH", "%s, which nobody hears where there is SPUBLISH")
+		redistest.Equal(t, time.Since(start), publishPatience, "the call waited for %v, want %v", publishPatience)
 	})
 }
 
@@ -187,9 +181,7 @@ func TestClientIDs(t *testing.T) {
 // The greatest number counts, whichever comes first. The memory does not grow without an end.
 func TestEnded(t *testing.T) {
 	var e Ended
-	if n := e.Greatest("a"); n != 0 {
-		t.Errorf("%d, and nothing was noted", n)
-	}
+	redistest.Equal(t, e.Greatest("a"), 0, "%d, and nothing was noted")
 	for _, n := range []int64{3, 7, 5, 0} {
 		e.Note("a", n)
 	}

@@ -89,9 +89,7 @@ func TestContextEndsWithTheLease(t *testing.T) {
 		if !errors.Is(l.Err(), cause) {
 			t.Errorf("%v: Err says %v", cause, l.Err())
 		}
-		if n := l.contexts(); n != 0 {
-			t.Errorf("%d contexts are kept", n)
-		}
+		redistest.Equal(t, l.contexts(), 0, "%d contexts are kept")
 	}
 }
 
@@ -135,9 +133,7 @@ func TestContextIsFreedWithItsParent(t *testing.T) {
 			t.Error("the context of a parent that has ended lives")
 		}
 		synctest.Wait()
-		if n := l.contexts(); n != 0 {
-			t.Errorf("%d contexts are kept", n)
-		}
+		redistest.Equal(t, l.contexts(), 0, "%d contexts are kept")
 		end(byRelease)
 	})
 }
@@ -154,9 +150,7 @@ func TestContextEndsOnce(t *testing.T) {
 			go end(byLoss)
 			<-ctx.Done()
 			synctest.Wait()
-			if n := l.contexts(); n != 0 {
-				t.Errorf("%d contexts are kept", n)
-			}
+			redistest.Equal(t, l.contexts(), 0, "%d contexts are kept")
 		})
 	}
 }
@@ -179,9 +173,7 @@ func TestCarried(t *testing.T) {
 		{"another kind", one, thing{nil, "semaphore", "a"}, nil},
 		{"another Client", two, a, nil},
 	} {
-		if got := Carried(ctx, tc.engine, tc.r); got != tc.want {
-			t.Errorf("%s: %p, want %p", tc.what, got, tc.want)
-		}
+		redistest.Equal(t, Carried(ctx, tc.engine, tc.r), tc.want, "%p, want %p (%s)", tc.want, tc.what)
 	}
 	again, endAgain := someLease(one, a)
 	if got := Carried(again.Context(ctx), one, a); got != again {

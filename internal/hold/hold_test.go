@@ -44,9 +44,7 @@ func wantForgotten(t *testing.T, end func(h *hold)) {
 	rdb := redis.NewClient(&redis.Options{Addr: "never used"})
 	defer rdb.Close()
 	e, err := engine.New(rdb, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer e.Close()
 	ended := func() weak.Pointer[hold] {
 		h := &hold{engine: e, resource: keyed{}}
@@ -68,9 +66,7 @@ func TestMargin(t *testing.T) {
 		30 * time.Second:       305 * time.Millisecond,
 		time.Hour:              36*time.Second + 5*time.Millisecond,
 	} {
-		if got := margin(d); got != want {
-			t.Errorf("of %v: %v, want %v", d, got, want)
-		}
+		redistest.Equal(t, margin(d), want, "%v, want %v (of %v)", want, d)
 	}
 }
 

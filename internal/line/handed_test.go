@@ -82,9 +82,7 @@ func TestTakeSeat(t *testing.T) {
 		}
 		sc.hand(seat, 8)
 		sc.wantHanded(1, seat, 8)
-		if seat := sc.l.TakeSeat("k"); seat != 0 {
-			t.Errorf("nobody waits, and %d takes a seat", seat)
-		}
+		redistest.Equal(t, sc.l.TakeSeat("k"), 0, "nobody waits, and %d takes a seat")
 	})
 }
 
@@ -93,9 +91,7 @@ func TestTheNextTakesItsSeatItself(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
 		time.Sleep(seatDelay)
 		sc.wantAsked(102)
-		if seat := sc.l.TakeSeat("k"); seat != 0 {
-			t.Errorf("and %d takes another", seat)
-		}
+		redistest.Equal(t, sc.l.TakeSeat("k"), 0, "and %d takes another")
 		sc.waiters[1].cancel()
 		<-sc.waiters[1].done
 	})
@@ -108,9 +104,7 @@ func TestSeatedTooLate(t *testing.T) {
 		seat := sc.l.TakeSeat("k")
 		sc.waiters[1].cancel()
 		<-sc.waiters[1].done
-		if sc.waiters[1].out.Orphan != seat {
-			t.Errorf("who leaves gives up the seat of %d, want %d", sc.waiters[1].out.Orphan, seat)
-		}
+		redistest.Equal(t, sc.waiters[1].out.Orphan, seat, "who leaves gives up the seat of %d, want %d", seat)
 		if !sc.l.Seated("k", seat, 55) {
 			t.Error("the release, which may have come later, does not give it up")
 		}
@@ -192,9 +186,7 @@ func TestADoubtFromTheFirstRequestStays(t *testing.T) {
 			own := Place{Grain: grain, Owner: 101, Lasts: 2 * PollBound}
 			me := l.join(&Want{Key: "k", Told: told{}, Place: own}, Answer{Kept: time.Now(), Doubt: doubt})
 			me.line.seat = seated
-			if got := l.handed(me, "101 7 2500"); got != want {
-				t.Errorf("grain %d, doubt %v: believed: %t", grain, doubt, got)
-			}
+			redistest.Equal(t, l.handed(me, "101 7 2500"), want, "believed: %t (grain %d, doubt %v)", grain, doubt)
 		}
 	}
 }
@@ -244,9 +236,7 @@ func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 			if ask, _, ok := me.policy().ask(l, me); !ok || ask.Owner != 105 {
 				t.Fatalf("number %d: asks as %d, want 105", number, ask.Owner)
 			}
-			if got := l.handed(me, "105 7 2500"); got != want {
-				t.Errorf("number %d: believed: %t", number, got)
-			}
+			redistest.Equal(t, l.handed(me, "105 7 2500"), want, "believed: %t (number %d)", number)
 		})
 	}
 }

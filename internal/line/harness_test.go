@@ -63,9 +63,7 @@ func inBubble(t *testing.T, test func(t *testing.T, l *client, s *redistest.Mini
 			synctest.Wait()
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if n := len(l.byKey); n != 0 {
-				t.Errorf("%d lines are left", n)
-			}
+			redistest.Equal(t, len(l.byKey), 0, "%d lines are left")
 		}()
 		test(t, l, s)
 	})
@@ -202,9 +200,7 @@ func (w *caller) leave(t *testing.T) {
 	<-w.done
 	mustMatch(t, w.err, context.Canceled)
 	mustMatch(t, w.err, errs.Busy)
-	if took := w.ended.Sub(begun); took != 0 {
-		t.Errorf("returned %v after it was cancelled", took)
-	}
+	redistest.Equal(t, w.ended.Sub(begun), 0, "returned %v after it was cancelled")
 }
 
 // mustBeNext fails t unless w has been granted the thing, and none of the rest has.

@@ -116,9 +116,7 @@ func TestPassOn(t *testing.T) {
 		if owner := l.Abandon("k"); owner != 101 || !x.seats[owner] {
 			t.Errorf("the seat is %d's, Redis has %v", owner, x.seats)
 		}
-		if owner := l.Abandon("k"); owner != 0 {
-			t.Errorf("abandoned twice: %d", owner)
-		}
+		redistest.Equal(t, l.Abandon("k"), 0, "abandoned twice: %d")
 	})
 }
 
@@ -155,14 +153,10 @@ func TestSeatIsInherited(t *testing.T) {
 		if after := x.tried(); after == before || x.asked[len(x.asked)-1] != 101 {
 			t.Errorf("asked %d times, as %v", after-before, x.asked)
 		}
-		if owner := l.Abandon("k"); owner != 0 {
-			t.Errorf("the seat of one who waits was abandoned: %d", owner)
-		}
+		redistest.Equal(t, l.Abandon("k"), 0, "the seat of one who waits was abandoned: %d")
 		second.cancel()
 		<-second.done
-		if second.out.Orphan != 101 {
-			t.Errorf("the last to leave gives up the seat of %d, want 101", second.out.Orphan)
-		}
+		redistest.Equal(t, second.out.Orphan, 101, "the last to leave gives up the seat of %d, want 101")
 	})
 }
 
@@ -184,17 +178,11 @@ func TestAHeadThatGivesUpLeavesTheSeat(t *testing.T) {
 			}
 			<-waiters[0].done
 			synctest.Wait()
-			if waiters[0].out.Orphan != orphan {
-				t.Errorf("doubt %v: the head gives up the seat of %d, want %d", doubt, waiters[0].out.Orphan, orphan)
-			}
-			if last := x.asked[len(x.asked)-1]; last != as {
-				t.Errorf("doubt %v: the next asked as %d, want %d", doubt, last, as)
-			}
+			redistest.Equal(t, waiters[0].out.Orphan, orphan, "the head gives up the seat of %d, want %d (doubt %v)", orphan, doubt)
+			redistest.Equal(t, x.asked[len(x.asked)-1], as, "the next asked as %d, want %d (doubt %v)", as, doubt)
 			waiters[1].cancel()
 			<-waiters[1].done
-			if waiters[1].out.Orphan != as {
-				t.Errorf("doubt %v: the last gives up the seat of %d, want %d", doubt, waiters[1].out.Orphan, as)
-			}
+			redistest.Equal(t, waiters[1].out.Orphan, as, "the last gives up the seat of %d, want %d (doubt %v)", as, doubt)
 		})
 	}
 }
@@ -216,12 +204,8 @@ func TestGrantTakesTheNextSeat(t *testing.T) {
 		}
 		x.release(s)
 		<-waiters[1].done
-		if last := x.asked[len(x.asked)-1]; last != next {
-			t.Errorf("the next asked as %d, want %d", last, next)
-		}
-		if left := x.seated(t); left != 0 {
-			t.Errorf("a seat is left for nobody, as %d", left)
-		}
+		redistest.Equal(t, x.asked[len(x.asked)-1], next, "the next asked as %d, want %d", next)
+		redistest.Equal(t, x.seated(t), 0, "a seat is left for nobody, as %d")
 	})
 }
 

@@ -71,9 +71,7 @@ func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
 			kept[id] = true
 		}
 	}
-	if len(kept) != behind {
-		t.Errorf("%d of %d were kept alive", len(kept), behind)
-	}
+	redistest.Equal(t, len(kept), behind, "%d of %d were kept alive", behind)
 	l.byKey["k"].beaten = time.Now().Add(-beat)
 	if ask, _, _ := head.policy().ask(&l, head); len(ask.Behind) != beats {
 		t.Errorf("after a beat %d are kept alive, want %d", len(ask.Behind), beats)
@@ -90,9 +88,7 @@ func TestTheNextHeadGoesOnKeepingPlaces(t *testing.T) {
 	q.heldUntil = time.Now().Add(time.Minute) // as after a grant
 	l.leave(head)
 	next := q.head
-	if quiet := next.policy().first(next).length; quiet != 0 {
-		t.Errorf("the next head asks in %v", quiet)
-	}
+	redistest.Equal(t, next.policy().first(next).length, 0, "the next head asks in %v")
 	next.policy().ask(&l, next)
 	if ask, more, _ := next.policy().ask(&l, next); len(ask.Behind) != 10 || more {
 		t.Errorf("%d are left, more %v", len(ask.Behind), more)
@@ -123,9 +119,7 @@ func TestNudge(t *testing.T) {
 			nudged = true
 		default:
 		}
-		if nudged != want {
-			t.Errorf("%d was nudged: %v, want %v", i+1, nudged, want)
-		}
+		redistest.Equal(t, nudged, want, "%v, want %v (%d was nudged)", want, i+1)
 		if len(me.nudged) != 0 {
 			t.Errorf("%d was nudged twice", i+1)
 		}

@@ -352,9 +352,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 					t.Errorf("grant %v: %d is done: %v, %v", kind, i, one.isDone(), one.err)
 				}
 			}
-			if tries != tc.tries {
-				t.Errorf("grant %v: %d tries for one message, want %d", kind, tries, tc.tries)
-			}
+			redistest.Equal(t, tries, tc.tries, "%d tries for one message, want %d (grant %v)", tc.tries, kind)
 			for _, one := range all[tc.served:] {
 				one.leave(t)
 			}

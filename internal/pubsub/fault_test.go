@@ -32,15 +32,11 @@ func TestLostConnectionIsReplaced(t *testing.T) {
 			r.last.get().Close()
 			allSignalled(t, subs, s.cfg.MaxBackoff)
 		}
-		if got := reconnected.Load(); got != 3 {
-			t.Errorf("Reconnected called %d times, want 3", got)
-		}
+		redistest.Equal(t, reconnected.Load(), 3, "Reconnected called %d times, want 3")
 		if got := src.moved.get(); !slices.Equal(got, []string{"a", "a", "a"}) {
 			t.Errorf("Moved called for %v, want a three times", got)
 		}
-		if got := strings.Count(log.String(), "connection lost"); got != 1 {
-			t.Errorf("%d warnings in a short time, want 1", got)
-		}
+		redistest.Equal(t, strings.Count(log.String(), "connection lost"), 1, "%d warnings in a short time, want 1")
 		r.Publish("two", "0")
 		mustSignal(t, subs[1], "on a message over the new connection")
 		mustNotSignal(t, subs[0], "by a message of another channel")
@@ -180,9 +176,7 @@ func TestBlackHole(t *testing.T) {
 			if took := signalledWithin(t, sub, 2*limit); took > limit+s.cfg.MinBackoff {
 				t.Errorf("%s: noticed after %v, want %v", what, took, limit)
 			}
-			if got := r.dials.Load(); got != 2 {
-				t.Errorf("%s: dialled %d times, want 2", what, got)
-			}
+			redistest.Equal(t, r.dials.Load(), 2, "dialled %d times, want 2 (%s)", what)
 			r.Publish("ch", "0")
 			mustSignal(t, sub, "over the new connection")
 			r.last.get().blackHole.Store(true)
@@ -210,9 +204,7 @@ func TestLiveConnectionSuspected(t *testing.T) {
 			}
 			r.mu.Unlock()
 			mustNotSignal(t, sub, "by a PING")
-			if got := r.pings(); got != 1 {
-				t.Errorf("round %d: %d PINGs, want 1", round, got)
-			}
+			redistest.Equal(t, r.pings(), 1, "%d PINGs, want 1 (round %d)", round)
 		}
 		sub.Close()
 		sub.Suspect()
@@ -249,12 +241,8 @@ func TestDeniedChannel(t *testing.T) {
 
 		r.got("")
 		time.Sleep(10*time.Minute + time.Second)
-		if got := len(r.got("SUBSCRIBE")); got != 20 {
-			t.Errorf("the denied channel was asked for %d times in 10 minutes, want 20", got)
-		}
-		if got := strings.Count(log.String(), "subscription denied"); got != 1 {
-			t.Errorf("%d warnings, want 1", got)
-		}
+		redistest.Equal(t, len(r.got("SUBSCRIBE")), 20, "the denied channel was asked for %d times in 10 minutes, want 20")
+		redistest.Equal(t, strings.Count(log.String(), "subscription denied"), 1, "%d warnings, want 1")
 		// Two dials are allowed: if the denied channel had a home before all others, it had a
 		// connection for itself.
 		if got := r.dials.Load(); got > 2 {
@@ -291,9 +279,7 @@ func TestReplyOutOfStep(t *testing.T) {
 			sub := joined(t, s, "ch")
 			r.inject(reply)
 			signalledWithin(t, sub, s.cfg.MinBackoff)
-			if got := r.dials.Load(); got != 2 {
-				t.Errorf("%s: dialled %d times, want 2", name, got)
-			}
+			redistest.Equal(t, r.dials.Load(), 2, "dialled %d times, want 2 (%s)", name)
 		})
 	}
 }

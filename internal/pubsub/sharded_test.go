@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestShardedOneConnectionPerHome(t *testing.T) {
@@ -24,12 +25,8 @@ func TestShardedOneConnectionPerHome(t *testing.T) {
 			mustSignal(t, sub, "on confirmation")
 		}
 		for _, r := range []*redisServer{a, b} {
-			if got := r.dials.Load(); got != 1 {
-				t.Errorf("dialled %d times", got)
-			}
-			if got := len(r.PubSubChannels("")); got != 100 {
-				t.Errorf("%d channels on the server, want 100", got)
-			}
+			redistest.Equal(t, r.dials.Load(), 1, "dialled %d times")
+			redistest.Equal(t, len(r.PubSubChannels("")), 100, "%d channels on the server, want 100")
 			assertOneSlotEach(t, r.got("SSUBSCRIBE"))
 		}
 		b.Publish("b:1:{1}", "0")
@@ -42,9 +39,7 @@ func TestShardedOneConnectionPerHome(t *testing.T) {
 		time.Sleep(s.cfg.Linger)
 		mustSignal(t, s.Subscribe("a:0:{0}"), "at once")
 		for _, r := range []*redisServer{a, b} {
-			if got := len(r.PubSubChannels("")); got != 1 {
-				t.Errorf("%d channels on the server, want 1", got)
-			}
+			redistest.Equal(t, len(r.PubSubChannels("")), 1, "%d channels on the server, want 1")
 			assertOneSlotEach(t, r.got("SUNSUBSCRIBE"))
 		}
 	})
@@ -80,9 +75,7 @@ func TestSlotMovesAway(t *testing.T) {
 		mustNotSignal(t, stays, "though it has not moved")
 		a.Publish("a-stays", "0")
 		mustSignal(t, stays, "on a message from the old home")
-		if got := a.dials.Load(); got != 1 {
-			t.Errorf("dialled the old home %d times: channels that stay keep their connection", got)
-		}
+		redistest.Equal(t, a.dials.Load(), 1, "dialled the old home %d times: channels that stay keep their connection")
 	})
 }
 
@@ -109,8 +102,6 @@ func TestMovedReply(t *testing.T) {
 		src.home.set(func(context.Context, string) (string, error) { return "b", nil })
 		signalledWithin(t, moved, s.cfg.MaxBackoff)
 		mustNotSignal(t, stays, "by another channel's troubles")
-		if got := a.dials.Load() + b.dials.Load(); got != 2 {
-			t.Errorf("dialled %d times, want 2", got)
-		}
+		redistest.Equal(t, a.dials.Load()+b.dials.Load(), 2, "dialled %d times, want 2")
 	})
 }

@@ -137,9 +137,7 @@ func TestDrainingInJavaDropsAnExpiry(t *testing.T) {
 		for _, command := range [][]any{{"semaphore.drain", "tickets"}, {"semaphore.add", "tickets", 1}} {
 			expiring()
 			w.do(thread, command[0].(string), command[1:]...)
-			if left := w.ttl("tickets"); left != -1 {
-				t.Errorf("after Java's %v: %v", command, left)
-			}
+			redistest.Equal(t, w.ttl("tickets"), -1, "%v (after Java's %v)", command)
 		}
 	})
 }

@@ -58,25 +58,15 @@ func leaseTaker(lock func(ctx context.Context) (*holdfast.Lease, error)) taker {
 	}
 }
 
-func takeMutex(client *holdfast.Client, name string) taker {
-	return leaseTaker(client.Mutex(name).Lock)
+func takeMutex(c *holdfast.Client, name string) taker { return leaseTaker(c.Mutex(name).Lock) }
+
+func takeFencedMutex(c *holdfast.Client, name string) taker {
+	return leaseTaker(c.Mutex(name, holdfast.JavaTokens()).Lock)
 }
 
-func takeFencedMutex(client *holdfast.Client, name string) taker {
-	return leaseTaker(client.Mutex(name, holdfast.JavaTokens()).Lock)
-}
-
-func takeFairMutex(client *holdfast.Client, name string) taker {
-	return leaseTaker(client.FairMutex(name).Lock)
-}
-
-func takeRead(client *holdfast.Client, name string) taker {
-	return leaseTaker(client.RWMutex(name).RLock)
-}
-
-func takeWrite(client *holdfast.Client, name string) taker {
-	return leaseTaker(client.RWMutex(name).Lock)
-}
+func takeFairMutex(c *holdfast.Client, name string) taker { return leaseTaker(c.FairMutex(name).Lock) }
+func takeRead(c *holdfast.Client, name string) taker      { return leaseTaker(c.RWMutex(name).RLock) }
+func takeWrite(c *holdfast.Client, name string) taker     { return leaseTaker(c.RWMutex(name).Lock) }
 
 func takePermit(client *holdfast.Client, name string) taker {
 	p := client.PermitSemaphore(name)

@@ -156,9 +156,7 @@ func TestTokensGrowAcrossLanguages(t *testing.T) {
 			w.expect(strconv.FormatInt(last, 10), thread, "fenced.token", "account")
 			redistest.Must(t, l.Release(w.ctx))
 		}
-		if left := w.ttl("redisson_lock_token:{account}"); left != -1 {
-			t.Errorf("the token's key has an expiry: %v", left)
-		}
+		redistest.Equal(t, w.ttl("redisson_lock_token:{account}"), -1, "the token's key has an expiry: %v")
 	})
 }
 

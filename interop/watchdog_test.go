@@ -35,9 +35,7 @@ func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.ctx, 3*lease)
 		defer cancel()
 		redistest.Is(t, "Go, beside Java's watchdog", redistest.Err(client.Mutex("javas").Lock(ctx)), holdfast.ErrBusy)
-		if got := w.result(inJava); got != "false" {
-			t.Errorf("Java got in beside Go's watchdog: %q", got)
-		}
+		redistest.Equal(t, w.result(inJava), "false", "Java got in beside Go's watchdog: %q")
 
 		if err := l.Release(w.ctx); err != nil {
 			t.Errorf("Go: %v", err)

@@ -22,9 +22,7 @@ func TestAllow_AllProcessesTogether(t *testing.T) {
 		allow(t, b, 3, true, 0)
 		d := allow(t, a, 2, false, 0)
 		want := limiter.Decision{RetryAfter: d.RetryAfter, ResetAfter: d.ResetAfter, Rate: 10, Per: time.Second, Burst: 5}
-		if d != want {
-			t.Errorf("%+v, want %+v", d, want)
-		}
+		world.Equal(t, d, want, "%+v, want %+v", want)
 		world.Within(t, "retry after", d.RetryAfter, 199*time.Millisecond, 200*time.Millisecond)
 		world.Within(t, "reset after", d.ResetAfter, 499*time.Millisecond, 500*time.Millisecond)
 		time.Sleep(d.RetryAfter)
@@ -86,19 +84,13 @@ func TestAllow_WhatFailsTakesNothing(t *testing.T) {
 			slow := func(p *world.Process) *limiter.Limiter { return p.Limiter("api", limiter.Rate(10, time.Hour)) }
 			a, b := slow(p), slow(q)
 			allow(t, a, 1, true, 9)
-			p.Each(func(s world.Sending) redistest.Fault {
-				if s.Script == world.LimitTakeRun {
-					return redistest.CloseAfterExec
-				}
-				return redistest.Pass
-			})
+			p.Always(world.LimitTakeRun, redistest.CloseAfterExec)
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
 			if off {
 				time.AfterFunc(100*time.Millisecond, cancel)
 			}
-			_, err := a.Allow(ctx, 1)
-			world.WantErr(t, err, ctx.Err())
+			world.WantErr(t, redistest.Err(a.Allow(ctx, 1)), ctx.Err())
 			p.Each(nil)
 			time.Sleep(5 * time.Second)
 			allow(t, b, 1, true, 8)
@@ -111,8 +103,7 @@ func TestAllow_RedisOutOfReach(t *testing.T) {
 		shut, open := ten(p), ten(p, limiter.OnUnavailable(limiter.Allow))
 		allow(t, shut, 1, true, 4)
 		p.Unplug(true)
-		_, err := shut.Allow(t.Context(), 1)
-		world.WantErr(t, err, holdfast.ErrUnavailable)
+		world.WantErr(t, redistest.Err(shut.Allow(t.Context(), 1)), holdfast.ErrUnavailable)
 		world.Within(t, "Allow", w.Now(), 3*time.Second, 4*time.Second)
 		began, all := w.Now(), sync.WaitGroup{}
 		for range 5 { // some wait for a request of the others
@@ -171,20 +162,16 @@ func TestArgumentsRefused(t *testing.T) {
 				}
 			}
 		}
-		if n := p.Runs(""); n != 0 {
-			t.Errorf("%d requests", n)
-		}
+		world.Equal(t, p.Runs(""), 0, "%d requests")
 		for _, n := range []int{0, -1, math.MinInt, math.MaxInt, 6} {
 			_, err := ten(p).Allow(t.Context(), n)
 			world.WantErr(t, err, holdfast.ErrBadArgument)
 			world.WantErr(t, ten(p).Wait(t.Context(), n), holdfast.ErrBadArgument)
-			_, err = ten(p).Reserve(t.Context(), n)
-			world.WantErr(t, err, holdfast.ErrBadArgument)
+			world.WantErr(t, redistest.Err(ten(p).Reserve(t.Context(), n)), holdfast.ErrBadArgument)
 		}
 		world.WantErr(t, ten(p).Set(t.Context(), limiter.Rate(1, time.Second), limiter.Share(1)), holdfast.ErrBadArgument)
 		world.WantErr(t, ten(p).Set(t.Context()), holdfast.ErrBadArgument)
-		_, err := ten(p).Acquire(t.Context())
-		world.WantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, redistest.Err(ten(p).Acquire(t.Context())), holdfast.ErrBadArgument)
 		if w.Mini.Exists(limitKey) {
 			t.Error("something was taken")
 		}
@@ -201,9 +188,7 @@ func TestFor_EachKeyHasALimitOfItsOwn(t *testing.T) {
 		allow(t, a.For("a:b"), 5, true, 0)
 		allow(t, a.For("a%3Ab"), 5, true, 0)
 		allow(t, p.Limiter("api:bob", limiter.Rate(10, time.Second), limiter.Burst(5)), 1, false, 0)
-		if name := a.For("a:b").Name(); name != "api:a:b" {
-			t.Errorf("the name is %q", name)
-		}
+		world.Equal(t, a.For("a:b").Name(), "api:a:b", "the name is %q")
 		time.Sleep(time.Minute)
 		if keys := w.Mini.Keys(); len(keys) != 0 {
 			t.Errorf("left: %q", keys)
@@ -240,9 +225,7 @@ func fiftyAtOnce(t *testing.T, p, q *world.Process, there, left int) {
 		})
 	}
 	all.Wait()
-	if n := p.Runs(world.LimitTakeRun); n != 3 {
-		t.Errorf("%d requests for 50 calls, want 3", n)
-	}
+	world.Equal(t, p.Runs(world.LimitTakeRun), 3, "%d requests for 50 calls, want 3")
 	p.Each(nil)
 	time.Sleep(time.Second)
 	allow(t, b, 1, left > 0, left)
@@ -277,9 +260,7 @@ func TestAllow_ManyAtOnce(t *testing.T) {
 			}
 			all.Wait()
 			for n := 0; n < 100; n += 2 {
-				if remaining[n] != 1 {
-					t.Errorf("%d calls found that %d remain", remaining[n], n)
-				}
+				world.Equal(t, remaining[n], 1, "%d calls found that %d remain", n)
 			}
 			// How many go out together depends on the scheduler.
 			if runs := p.Runs(world.LimitTakeRun); refused != 250 || runs > 290 {

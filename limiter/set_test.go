@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/limiter"
 )
 
 func set(t *testing.T, l *limiter.Limiter, n int, d time.Duration, burst int) {
 	t.Helper()
-	if err := l.Set(t.Context(), limiter.Rate(n, d), limiter.Burst(burst)); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, l.Set(t.Context(), limiter.Rate(n, d), limiter.Burst(burst)))
 }
 
 func TestSet_CountsAtOnceAndForAll(t *testing.T) {
@@ -54,9 +53,7 @@ func TestSet_KeysHeedItSoon(t *testing.T) {
 		allow(t, ten(w.Process()).For("fresh"), 1, true, 2)
 		p.Forget()
 		for range 100 {
-			if _, err := a.For("k").Allow(t.Context(), 1); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, redistest.Err(a.For("k").Allow(t.Context(), 1)))
 		}
 		if n := p.Runs(""); n > 101 {
 			t.Errorf("%d requests for 100 calls", n)
@@ -108,9 +105,7 @@ func TestSet_MovesThoseThatWait(t *testing.T) {
 				p.Unmute()
 				q.Unmute()
 				for i, a := range all {
-					if a.err != nil {
-						t.Error(a.err)
-					}
+					redistest.Check(t, a.err)
 					if !mute && i > 0 && a.at < all[i-1].at {
 						t.Errorf("waiter %d goes at %v, waiter %d at %v", i, a.at, i-1, all[i-1].at)
 					}

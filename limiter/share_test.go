@@ -25,9 +25,7 @@ func TestShare_ACommandForEachK(t *testing.T) {
 		for i := range 48 {
 			allow(t, a, 1, true, 99-i)
 		}
-		if n := p.Runs(""); n != 3 {
-			t.Errorf("%d requests for 48 calls, want 3", n)
-		}
+		world.Equal(t, p.Runs(""), 3, "%d requests for 48 calls, want 3")
 		allow(t, hundred(q), 1, true, 51)
 	})
 }
@@ -66,9 +64,7 @@ func TestShare_ACrowd(t *testing.T) {
 		all.Wait()
 		p.Each(nil)
 		allow(t, hundred(q), 1, true, 100-16-20-1)
-		if n := p.Runs(""); n != 2 {
-			t.Errorf("%d requests for 21 calls, want 2", n)
-		}
+		world.Equal(t, p.Runs(""), 2, "%d requests for 21 calls, want 2")
 	})
 }
 
@@ -82,8 +78,7 @@ func TestShare_ACrowdThatLeaves(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		for range 60 {
 			all.Go(func() {
-				_, err := a.Allow(redistest.Within(t, 150*time.Millisecond), 1)
-				world.WantErr(t, err, holdfast.ErrUnavailable)
+				world.WantErr(t, redistest.Err(a.Allow(redistest.Within(t, 150*time.Millisecond), 1)), holdfast.ErrUnavailable)
 			})
 		}
 		all.Wait()
@@ -185,9 +180,7 @@ func TestShare_RefusedTogether(t *testing.T) {
 		for range 100 {
 			allow(t, a, 1, false, 0)
 		}
-		if n := p.Runs(""); n != 1 {
-			t.Errorf("%d requests, want 1", n)
-		}
+		world.Equal(t, p.Runs(""), 1, "%d requests, want 1")
 		d := allow(t, a, 1, false, 0)
 		time.Sleep(d.RetryAfter)
 		allow(t, a, 1, true, 0)
@@ -202,15 +195,13 @@ func TestAcquire_AtTheSameTimeAndInATime(t *testing.T) {
 		redistest.Must(t, err)
 		held, _, err := acquired(w, b)
 		redistest.Must(t, err)
-		_, err = a.Locker().TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(a.Locker().TryLock(t.Context())), holdfast.ErrBusy)
 		if l, ok := holdfast.LeaseFrom(held.Context(t.Context()), b.Locker()); !ok || l == nil {
 			t.Error("the context carries no lease")
 		}
 		w.Release(held)
 		allow(t, b, 3, true, 0)
-		_, err = a.Locker().TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy) // by the rate
+		world.WantErr(t, redistest.Err(a.Locker().TryLock(t.Context())), holdfast.ErrBusy) // by the rate
 		l, took, err := acquired(w, a)
 		redistest.Must(t, err)
 		world.Within(t, "the second", took, 90*time.Millisecond, 110*time.Millisecond)
@@ -247,8 +238,7 @@ func TestShare_TheOthersFindRedisUnreachableToo(t *testing.T) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				_, err := shut.Allow(ctx, 1)
-				world.WantErr(t, err, holdfast.ErrUnavailable)
+				world.WantErr(t, redistest.Err(shut.Allow(ctx, 1)), holdfast.ErrUnavailable)
 			})
 			all.Go(func() {
 				if d, err := open.Allow(ctx, 1); err != nil || !d.Allowed {

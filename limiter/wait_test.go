@@ -47,9 +47,7 @@ func TestWait_ShortOnesAskOnce(t *testing.T) {
 			redistest.Check(t, l.Wait(t.Context(), 1))
 			world.Within(t, "waited", w.Now()-begin, time.Duration(i+1)*tenth, time.Duration(i+1)*tenth+2*time.Millisecond)
 		}
-		if n := p.Runs(""); n != 5 {
-			t.Errorf("%d requests, want 5", n)
-		}
+		world.Equal(t, p.Runs(""), 5, "%d requests, want 5")
 	})
 }
 

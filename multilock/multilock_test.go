@@ -4,7 +4,6 @@ package multilock_test
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -49,8 +48,7 @@ func TestMultiLock(t *testing.T) {
 		if left := time.Until(l.Deadline()); left < 29*time.Second || left > 30*time.Second {
 			t.Errorf("%v left", left)
 		}
-		_, err := m.TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(m.TryLock(t.Context())), holdfast.ErrBusy)
 
 		inner := lockAll(w, m, ctx)
 		if !slices.Equal(inner.Tokens(), l.Tokens()) {
@@ -124,8 +122,7 @@ func TestMultiLock_LeavesNothing(t *testing.T) {
 				if tc.wait {
 					lock = m.Lock
 				}
-				_, err := lock(ctx)
-				world.WantErr(t, err, tc.errs...)
+				world.WantErr(t, redistest.Err(lock(ctx)), tc.errs...)
 				world.Within(t, "it failed", w.Now(), tc.at, tc.at+10*time.Millisecond)
 				synctest.Wait()
 				if w.Servers[0].Exists("a") || w.Servers[0].Exists("a2") || w.Servers[0].Exists("b") != tc.busy {
@@ -171,8 +168,7 @@ func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
 				t.Errorf("end %d: one is still held", i)
 			}
 		}
-		_, err := m.Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrClosed)
+		world.WantErr(t, redistest.Err(m.Lock(t.Context())), holdfast.ErrClosed)
 		time.Sleep(31 * time.Second)
 	})
 }
@@ -388,10 +384,7 @@ func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
 		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a", holdfast.Fixed(100*time.Millisecond)), p.Clients[0].Mutex("b"))
 		for i := range 26 {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second+time.Duration(i)*10*time.Millisecond)
-			_, err := m.Lock(ctx)
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Error(err)
-			}
+			world.WantErr(t, redistest.Err(m.Lock(ctx)), context.DeadlineExceeded)
 			cancel()
 		}
 		redises.Release(t, b)
@@ -442,8 +435,7 @@ func TestShutdownServesWorkUnderSeveralLocks(t *testing.T) {
 				continue
 			}
 			redises.Release(t, more)
-			_, err = c.Mutex("more").Lock(lease.Bare(ctx))
-			world.WantErr(t, err, holdfast.ErrClosed)
+			world.WantErr(t, redistest.Err(c.Mutex("more").Lock(lease.Bare(ctx))), holdfast.ErrClosed)
 		}
 		redises.Release(t, l)
 		for range p.Clients {
@@ -501,9 +493,7 @@ func TestShutdownEndsAWaitForSeveralLocks(t *testing.T) {
 		outer := w.Lock(q.Clients[0].Mutex("outer"))
 		done = q.ShutDown(t.Context())
 		redises.Release(t, lockAll(w, holdfast.NewMultiLock(q.Clients[0].Mutex("a"), q.Clients[0].Mutex("b")), outer.Context(t.Context())), outer)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, <-done)
 	})
 }
 
@@ -513,9 +503,4 @@ func TestMain(m *testing.M) {
 }
 
 // must ends the test on an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func must(t *testing.T, err error) { t.Helper(); redistest.Must(t, err) }

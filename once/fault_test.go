@@ -37,9 +37,7 @@ func TestValue_LostReplies(t *testing.T) {
 					(<-first).want(t, "result 1")
 					(<-second).want(t, "result 1")
 					gets(t, w, w.Process().Once(of), j, "result 1")
-					if err := p.Once(of).Forget(t.Context(), key); err != nil {
-						t.Error(err)
-					}
+					redistest.Check(t, p.Once(of).Forget(t.Context(), key))
 					gets(t, w, q.Once(of), j, "result 2")
 				}
 			})

@@ -300,9 +300,7 @@ func TestTheMessageOfAResult(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		sub := rdb.Subscribe(t.Context(), "c")
 		defer sub.Close()
-		if _, err := sub.Receive(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(sub.Receive(t.Context())))
 		for _, tc := range []struct {
 			run   run
 			state scripttest.State
@@ -317,9 +315,7 @@ func TestTheMessageOfAResult(t *testing.T) {
 			{release, mine, "0"},
 		} {
 			tc.state.Put(t, rdb)
-			if _, err := tc.run.on(rdb, scripttest.Never); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, redistest.Err(tc.run.on(rdb, scripttest.Never)))
 			m, err := sub.ReceiveMessage(t.Context())
 			if err != nil || m.Payload != tc.want {
 				t.Errorf("%s: %v, %v, want %q", tc.run.script, m, err, tc.want)

@@ -41,9 +41,7 @@ func TestTick_ClocksThatDiffer(t *testing.T) {
 					at := first.Add(time.Duration(n) * every)
 					time.Sleep(time.Until(at.Add(-ahead)))
 					ok, err := p.Tick(t.Context(), "report", at.In(zone), keep)
-					if err != nil {
-						t.Error(err)
-					}
+					redistest.Check(t, err)
 					if ok {
 						mu.Lock()
 						wins[fmt.Sprint(n, " by ", i)]++
@@ -79,12 +77,7 @@ func TestTick_LostReplies(t *testing.T) {
 // A tick whose caller was told of an error is given back.
 func TestTick_GivenBack(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
-		p.Each(func(s world.Sending) redistest.Fault {
-			if s.Script == world.TickRun {
-				return redistest.Silence
-			}
-			return redistest.Pass
-		})
+		p.Always(world.TickRun, redistest.Silence)
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		ok, err := p.Tick(ctx, "report", w.Start, time.Hour)
@@ -147,10 +140,7 @@ func TestTick_DuringShutdown(t *testing.T) {
 		}
 		ctx := l.Context(context.Background())
 		w.Release(l)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		_, err = p.Tick(ctx, "after it", w.Start, time.Hour)
-		world.WantErr(t, err, holdfast.ErrClosed)
+		redistest.Check(t, <-done)
+		world.WantErr(t, redistest.Err(p.Tick(ctx, "after it", w.Start, time.Hour)), holdfast.ErrClosed)
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/once"
 )
@@ -209,9 +210,7 @@ func TestValue_PanicAndGoexit(t *testing.T) {
 			if a := <-next; a.value != "result 1" || a.err != nil {
 				t.Fatalf("%s: the next got %q, %v", what, a.value, a.err)
 			}
-			if err := o.Forget(t.Context(), key); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, o.Forget(t.Context(), key))
 		}
 	})
 }
@@ -307,9 +306,7 @@ func TestValue_OfTheWorkItself(t *testing.T) {
 					t.Errorf("token %d after %d", token, last)
 				}
 				last = once.Token(inner)
-				if _, err := once.Value(ctx, p.Once("another"), key, (&job{}).do); err != nil {
-					t.Error(err)
-				}
+				redistest.Check(t, redistest.Err(once.Value(ctx, p.Once("another"), key, (&job{}).do)))
 				return once.Do(ctx, p.Once(name), key, func(context.Context) error { return nil })
 			})
 			world.WantErr(t, err, holdfast.ErrBadArgument)
@@ -367,8 +364,7 @@ func TestArgumentsRefused(t *testing.T) {
 			"too short a lease":   p.Once(name, once.Lease(holdfast.Renewed(1))),
 			"a Client that is no": holdfast.New(nil).Once(name),
 		} {
-			_, err := once.Value(t.Context(), o, key, (&job{}).do)
-			world.WantErr(t, err, holdfast.ErrBadArgument)
+			world.WantErr(t, redistest.Err(once.Value(t.Context(), o, key, (&job{}).do)), holdfast.ErrBadArgument)
 			if what != "too short a lease" {
 				world.WantErr(t, o.Forget(t.Context(), key), holdfast.ErrBadArgument)
 			}
@@ -378,8 +374,7 @@ func TestArgumentsRefused(t *testing.T) {
 		}
 		world.WantErr(t, once.Do(t.Context(), p.Once(name), "", func(context.Context) error { return nil }), holdfast.ErrBadArgument)
 		world.WantErr(t, once.Do(t.Context(), p.Once(name), key, nil), holdfast.ErrBadArgument)
-		_, err := once.Value[string](t.Context(), p.Once(name), key, nil)
-		world.WantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, redistest.Err(once.Value[string](t.Context(), p.Once(name), key, nil)), holdfast.ErrBadArgument)
 		if p.Runs("") != 0 {
 			t.Error("something was sent")
 		}

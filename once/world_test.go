@@ -125,9 +125,4 @@ func (a answer) wantAt(t *testing.T, at time.Duration, value string, targets ...
 }
 
 // must ends the test on an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func must(t *testing.T, err error) { t.Helper(); redistest.Must(t, err) }

@@ -92,9 +92,7 @@ func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 				} else if w.Now() < late {
 					t.Errorf("B failed too early, at %v: %v", w.Now(), failure)
 				}
-				if held.Err() != nil {
-					t.Error(held.Err())
-				}
+				redistest.Check(t, held.Err())
 				next := w.lock(b.quorum())
 				if held.Err() == nil {
 					t.Error("two have the lock")
@@ -207,8 +205,7 @@ func TestQuorum_EmptyServersDoNotCountByThemselves(t *testing.T) {
 		_, err := p.quorum().TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrNoQuorum)
 		time.Sleep(beginLimit)
-		_, err = p.quorum().TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, redistest.Err(p.quorum().TryLock(t.Context())), holdfast.ErrNoQuorum)
 		if markers := w.markers(); !slices.Equal(markers, []string{"new", "lost", "lost"}) {
 			t.Errorf("the markers are %q", markers)
 		}
@@ -236,8 +233,7 @@ func TestQuorum_Amnesia(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		w.RestartEmpty(1)
 		restarted := w.Now()
-		_, err := b.quorum().TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(b.quorum().TryLock(t.Context())), holdfast.ErrBusy)
 		if text, _ := w.Servers[1].Get(markerKey); !strings.HasPrefix(text, "lost:") {
 			t.Errorf("the marker is %q", text)
 		}
@@ -273,8 +269,7 @@ func TestQuorum_BeginsWithoutOne(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *stage) {
 		p := w.process()
 		p.Unplug(0)
-		_, err := p.quorum().TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, redistest.Err(p.quorum().TryLock(t.Context())), holdfast.ErrNoQuorum)
 		began := w.Now()
 		redises.Release(t, w.lock(p.quorum())) // this looks the same as a loss of data on two servers
 		if took := w.Now() - began; took < 29*time.Second || took > 32*time.Second {
@@ -349,9 +344,7 @@ func (w *stage) wantOne(leases ...*quorum.Lease) {
 			last++
 		}
 	}
-	if last != 1 {
-		w.T.Errorf("%d hold the lock at %v", last, w.Now())
-	}
+	world.Equal(w.T, last, 1, "%d hold the lock at %v", w.Now())
 	for _, l := range leases {
 		if l != nil {
 			_ = l.Release(w.T.Context())

@@ -39,8 +39,7 @@ func TestQuorum_Lost(t *testing.T) {
 		if !l.Deadline().IsZero() {
 			t.Error("it has a deadline")
 		}
-		_, err := p.quorum().Lock(ctx)
-		world.WantErr(t, err, holdfast.ErrLost)
+		world.WantErr(t, redistest.Err(p.quorum().Lock(ctx)), holdfast.ErrLost)
 		for lost := 2; lost <= 3; lost++ {
 			l := w.lock(p.quorum())
 			for i := range lost {
@@ -164,8 +163,7 @@ func TestQuorum_ClosedInPart(t *testing.T) {
 			p.Clients[1].Close()
 			synctest.Wait()
 			redises.WantEnded(t, l, ctx, holdfast.ErrClosed)
-			_, err = q.Lock(t.Context())
-			world.WantErr(t, err, holdfast.ErrClosed)
+			world.WantErr(t, redistest.Err(q.Lock(t.Context())), holdfast.ErrClosed)
 			if !w.Servers[2].Exists(name) {
 				t.Error("it was given back under the work")
 			}
@@ -286,8 +284,7 @@ func TestShutdownServesWorkUnderAQuorum(t *testing.T) {
 		more, err := p.Clients[0].Mutex("more").Lock(ctx)
 		must(t, err)
 		redises.Release(t, more)
-		_, err = p.Clients[0].Mutex("more").Lock(lease.Bare(ctx))
-		world.WantErr(t, err, holdfast.ErrClosed)
+		world.WantErr(t, redistest.Err(p.Clients[0].Mutex("more").Lock(lease.Bare(ctx))), holdfast.ErrClosed)
 		// A quorum, and several locks, under a quorum.
 		other := redises.Locked(w.World, ctx, holdfast.NewQuorum("other", p.Clients).Lock)
 		all := redises.Locked(w.World, ctx, holdfast.NewMultiLock(p.Clients[1].Mutex("x"), p.Clients[2].Mutex("y")).Lock)
@@ -305,8 +302,7 @@ func TestAContextOfAQuorumReentersNoLockOfOneServer(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *stage) {
 		p := w.process()
 		l := w.lock(p.quorum())
-		_, err := p.Clients[0].Mutex(name).TryLock(l.Context(t.Context()))
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(p.Clients[0].Mutex(name).TryLock(l.Context(t.Context()))), holdfast.ErrBusy)
 		if _, ok := p.Clients[0].Mutex(name).LeaseFrom(l.Context(t.Context())); ok {
 			t.Error("the quorum's context carries the lease on one server")
 		}
@@ -344,9 +340,7 @@ func TestShutdownServesAQuorumOnlyWhereItIsHeld(t *testing.T) {
 		world.WantErr(t, err, holdfast.ErrClosed)
 		redises.Release(t, keeps)
 		for range p.Clients {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, <-done)
 		}
 	})
 }

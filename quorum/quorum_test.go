@@ -41,8 +41,7 @@ func TestQuorum(t *testing.T) {
 			t.Errorf("token %d of %d", l.Token(), l.Tokens())
 		}
 		for _, other := range []*quorum.Quorum{q, w.process().quorum()} {
-			_, err := other.TryLock(t.Context())
-			world.WantErr(t, err, holdfast.ErrBusy)
+			world.WantErr(t, redistest.Err(other.TryLock(t.Context())), holdfast.ErrBusy)
 		}
 
 		inner, err := p.quorum().TryLock(ctx) // another Quorum value, the same lock
@@ -51,8 +50,7 @@ func TestQuorum(t *testing.T) {
 		redises.Release(t, l)
 		redises.WantEnded(t, l, ctx, holdfast.ErrReleased)
 		redises.WantLive(t, inner, inner.Context(t.Context()))
-		_, err = q.Lock(ctx)
-		world.WantErr(t, err, holdfast.ErrReleased)
+		world.WantErr(t, redistest.Err(q.Lock(ctx)), holdfast.ErrReleased)
 		time.Sleep(100 * time.Second) // every member is renewed
 		w.WantHeldOn(5)
 		redises.Release(t, inner)
@@ -67,9 +65,7 @@ func TestQuorum_Do(t *testing.T) {
 		err := holdfast.Do(t.Context(), q, func(ctx context.Context) error {
 			return holdfast.Do(ctx, q, func(context.Context) error { return nil })
 		}, redises.WantName(t, name)...)
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 		w.WantHeldOn(0)
 	})
 }
@@ -114,8 +110,7 @@ func TestQuorum_WaitEnds(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			began := w.Now()
-			_, err := p.quorum().Lock(ctx)
-			world.WantErr(t, err, targets...)
+			world.WantErr(t, redistest.Err(p.quorum().Lock(ctx)), targets...)
 			world.Equal(t, w.Now()-began, within, "it took %v")
 		}
 		l := w.lock(other.quorum())
@@ -180,8 +175,7 @@ func TestQuorum_Refused(t *testing.T) {
 		for i := range 2 {
 			w.Servers[i].Set(markerKey, "none of ours")
 		}
-		_, err = p.quorum().Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrWrongType)
+		world.WantErr(t, redistest.Err(p.quorum().Lock(t.Context())), holdfast.ErrWrongType)
 		w.WantHeldOn(0)
 	})
 }
@@ -203,18 +197,14 @@ func TestQuorum_OfReadersAndWriters(t *testing.T) {
 		_, err := side(other, true).TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBusy)
 		// A reader's context does not re-enter the write side.
-		_, err = side(p, true).TryLock(first.Context(t.Context()))
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(side(p, true).TryLock(first.Context(t.Context()))), holdfast.ErrBusy)
 		redises.Release(t, first)
 		redises.Release(t, second)
 		writer := w.lock(side(p, true))
-		_, err = side(other, false).TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(side(other, false).TryLock(t.Context())), holdfast.ErrBusy)
 		redises.Release(t, writer)
 		reader := w.lock(side(other, false))
-		if reader.Token() != writer.Token() {
-			t.Errorf("the readers' token is %d, the writer's was %d", reader.Token(), writer.Token())
-		}
+		world.Equal(t, reader.Token(), writer.Token(), "the readers' token is %d, the writer's was %d", writer.Token())
 		redises.Release(t, reader)
 	})
 }
@@ -360,8 +350,7 @@ func TestATryOfAQuorumThatItsContextEndsSaysSo(t *testing.T) {
 		why := errors.New("why it ends")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, why)
 		defer cancel()
-		_, err := p.quorum().TryLock(ctx)
-		world.WantErr(t, err, context.DeadlineExceeded, why, holdfast.ErrNoQuorum)
+		world.WantErr(t, redistest.Err(p.quorum().TryLock(ctx)), context.DeadlineExceeded, why, holdfast.ErrNoQuorum)
 	})
 }
 
@@ -381,8 +370,7 @@ func TestAQuorumIsNotReenteredWithAContextThatHasEnded(t *testing.T) {
 		}
 		redises.WantLive(t, l, l.Context(t.Context()))
 		redises.Release(t, l)
-		_, err = p.quorum().Lock(ctx)
-		world.WantErr(t, err, holdfast.ErrReleased)
+		world.WantErr(t, redistest.Err(p.quorum().Lock(ctx)), holdfast.ErrReleased)
 	})
 }
 
@@ -591,9 +579,7 @@ func TestQuorum_ATryDoesNotTakeItsTurn(t *testing.T) {
 		p := w.process()
 		w.anotherWaits()
 		l, err := p.quorum().TryLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if w.Now() > time.Second {
 			t.Errorf("it took %v", w.Now())
 		}
@@ -611,8 +597,7 @@ func TestQuorum_InTurnItStillSaysWhatIsWrong(t *testing.T) {
 		p.Unplug(1)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		_, err := p.quorum().Lock(ctx)
-		world.WantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, redistest.Err(p.quorum().Lock(ctx)), holdfast.ErrNoQuorum)
 	})
 	play(t, 3, func(t *testing.T, w *stage) {
 		p, rival, waiter := w.knowing(), w.process(), w.process()
@@ -628,8 +613,7 @@ func TestQuorum_InTurnItStillSaysWhatIsWrong(t *testing.T) {
 		done := p.ShutDown(t.Context())
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, err := p.quorum().Lock(ctx)
-		world.WantErr(t, err, holdfast.ErrClosed)
+		world.WantErr(t, redistest.Err(p.quorum().Lock(ctx)), holdfast.ErrClosed)
 		leave()
 		world.WantErr(t, <-left, context.Canceled)
 		redises.Release(t, l)

@@ -49,9 +49,7 @@ func (s found) put(t *testing.T, rdb *redis.Client) {
 	default:
 		err = rdb.Set(bg, key, s.value, s.life).Err()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 }
 
 func TestScripts(t *testing.T) { scripttest.OnServers(t, testScripts) }
@@ -198,9 +196,7 @@ func TestScripts_FailInside(t *testing.T) {
 			if fired = disarm(); fired && err == nil {
 				t.Errorf("command %d failed and nobody was told", k)
 			}
-			if err := raise(); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, raise())
 			if text, _ := mini.Get(key); text != "7" || mini.TTL(key) != time.Minute {
 				t.Errorf("after a failure of command %d: %s", k, mini.Snapshot())
 			}
@@ -212,9 +208,7 @@ func TestScripts_FailInside(t *testing.T) {
 func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 	server := redistest.Server(t)
 	rdb, admin := server.Client(t), server.Admin()
-	if err := admin.Set(bg, key, "new:5", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, admin.Set(bg, key, "new:5", 0).Err())
 	refused := func(what string) {
 		t.Helper()
 		for _, err := range []error{
@@ -232,9 +226,7 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 	}
 	refused("OOM")
 	admin.ConfigSet(bg, "maxmemory", "0")
-	if err := admin.ACLSetUser(bg, "default", "-set").Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, admin.ACLSetUser(bg, "default", "-set").Err())
 	refused("") // by whatever words
 	if n := admin.Exists(bg, "other").Val(); n != 0 {
 		t.Error("something was written")

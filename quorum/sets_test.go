@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redises"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/quorum"
@@ -93,16 +94,14 @@ func TestQuorum_OtherAddresses(t *testing.T) {
 		if w.Now() < 30*time.Second || w.Now() > 33*time.Second {
 			t.Errorf("granted after %v", w.Now())
 		}
-		_, err = p.quorum().TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(p.quorum().TryLock(t.Context())), holdfast.ErrBusy)
 		redises.Release(t, l)
 
 		// Both processes keep out a server that loses its data.
 		q.Unplug(2)
 		l = w.lock(q.quorum()) // on 0 and 1
 		w.RestartEmpty(1)
-		_, err = p.quorum().TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(p.quorum().TryLock(t.Context())), holdfast.ErrBusy)
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		q.Plug(2)
 	})
@@ -160,8 +159,7 @@ func TestQuorum_ClockSetForwardAfterARestart(t *testing.T) {
 		time.Sleep(3 * time.Second) // after this the quorum no longer begins
 		l := w.lock(a.quorum())     // on servers 0 and 1
 		w.RestartEmpty(1)
-		_, err := b.quorum().TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, redistest.Err(b.quorum().TryLock(t.Context())), holdfast.ErrBusy)
 		w.Servers[1].SetTime(time.Now().Add(40 * time.Second))
 		if next, err := b.quorum().TryLock(t.Context()); err == nil {
 			t.Errorf("two hold it: %v", l.Err())
@@ -179,9 +177,7 @@ func TestQuorum_ReentersInAnyOrder(t *testing.T) {
 		l := w.lock(p.on(name, 0, 1, 2))
 		inner, err := p.on(name, 2, 0, 1).TryLock(l.Context(t.Context()))
 		must(t, err)
-		if inner.Token() != l.Token() {
-			t.Errorf("token %d, want %d", inner.Token(), l.Token())
-		}
+		world.Equal(t, inner.Token(), l.Token(), "token %d, want %d", l.Token())
 		redises.Release(t, inner)
 		redises.WantLive(t, l, l.Context(t.Context()))
 		redises.Release(t, l)

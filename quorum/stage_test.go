@@ -75,9 +75,4 @@ func TestMain(m *testing.M) {
 }
 
 // must ends the test on an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func must(t *testing.T, err error) { t.Helper(); redistest.Must(t, err) }

@@ -206,16 +206,12 @@ func TestSupersede_Waiters(t *testing.T) {
 		world.WantErr(t, err, holdfast.ErrBusy)
 		world.WantEnd(t, held, nil)
 		w.Release(plain)
-		_, err = first.Result()
-		world.WantErr(t, err, holdfast.ErrSuperseded)
+		world.WantErr(t, redistest.Err(first.Result()), holdfast.ErrSuperseded)
 		l := granted(t, second)
 		work := l.Context(t.Context())
 
-		_, err = w.FarAway(400*time.Millisecond).Mutex(world.Name, newest...).TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
-		if _, err := r.MyLock.Ask(t.Context()); err != nil {
-			t.Error(err)
-		}
+		world.WantErr(t, redistest.Err(w.FarAway(400*time.Millisecond).Mutex(world.Name, newest...).TryLock(t.Context())), holdfast.ErrBusy)
+		redistest.Check(t, redistest.Err(r.MyLock.Ask(t.Context())))
 		waiter := w.GoLock(t.Context(), r.MyLock)
 		w.At(time.Minute)
 		world.WantEnd(t, work, nil)
@@ -266,16 +262,14 @@ func TestSupersede_InBetween(t *testing.T) {
 			first := w.GoLock(t.Context(), newest(p))
 			w.At(time.Minute)
 			p.Unplug(false)
-			_, err := first.Result()
-			world.WantErr(t, err, holdfast.ErrLost)
+			world.WantErr(t, second(first.Result()), holdfast.ErrLost)
 		}, 0, time.Second},
 		"closed after the grant": {func(t *testing.T, w *world.World, p *world.Process) {
 			p.On(world.ClaimRun, 2, redistest.DelayReply(300*time.Millisecond))
 			first := w.GoLock(t.Context(), newest(p))
 			time.Sleep(50 * time.Millisecond)
 			p.Close()
-			_, err := first.Result()
-			world.WantErr(t, err, holdfast.ErrClosed)
+			world.WantErr(t, second(first.Result()), holdfast.ErrClosed)
 		}, 0, 5 * time.Second},
 		"released while a nested Lock is under way": {func(t *testing.T, w *world.World, p *world.Process) {
 			l := hold(w, p)
@@ -294,12 +288,7 @@ func TestSupersede_InBetween(t *testing.T) {
 		}, time.Second, 4 * time.Second},
 		"the answer to a renewal is lost": {func(t *testing.T, w *world.World, p *world.Process) {
 			hold(w, p, holdfast.Grace(15*time.Second))
-			p.Each(func(s world.Sending) redistest.Fault {
-				if s.Script == world.RenewRun {
-					return redistest.Delay(3 * time.Second)
-				}
-				return redistest.Pass
-			})
+			p.Always(world.RenewRun, redistest.Delay(3*time.Second))
 			for p.Runs(world.RenewRun) == 0 {
 				time.Sleep(time.Millisecond)
 			}

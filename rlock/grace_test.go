@@ -225,8 +225,7 @@ func TestGrace_ANestedLockIsUnderWay(t *testing.T) {
 				if when == "released meanwhile" {
 					world.WantErr(t, outer.Release(t.Context()), tc.cause)
 				}
-				_, err := entered.Result()
-				world.WantErr(t, err, tc.cause)
+				world.WantErr(t, second(entered.Result()), tc.cause)
 				p.Unplug(false)
 				w.At(w.Now() + 2*time.Second)
 				if when != "released meanwhile" {

@@ -41,9 +41,7 @@ func TestInterleaving_StaleLeaseContext(t *testing.T) {
 			world.WantErr(t, second(m.Lock(stale)), tc.cause)
 			world.WantErr(t, second(m.TryLock(stale)), tc.cause)
 			world.Equal(t, p.Runs("")-sent, 0, "%d requests")
-			if after := w.Mini.Snapshot(); after != before {
-				t.Errorf("before\n%s\nafter\n%s", before, after)
-			}
+			world.Equal(t, w.Mini.Snapshot(), before, "after\n%s\nbefore\n%s", before)
 			w.Release(w.Lock(stale, p.Mutex("another name")))
 			w.Release(next)
 		})

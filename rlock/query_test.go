@@ -33,9 +33,7 @@ func ask(t *testing.T, m *rlock.Mutex, owner holdfast.Owner) answers {
 	a.held, errs[3] = m.HeldBy(t.Context(), owner)
 	a.count, errs[4] = m.HoldCount(t.Context(), owner)
 	for _, err := range errs {
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 	}
 	return a
 }
@@ -59,9 +57,7 @@ func TestQueries(t *testing.T) {
 			other.held, other.count = false, 0
 			for _, m := range []*rlock.Mutex{p.MyLock, q.MyLock} {
 				for of, want := range map[holdfast.Owner]answers{parsed: want, stranger.Owner(): other, {}: other} {
-					if got := ask(t, m, of); got != want {
-						t.Errorf("%s, of %v: %+v, want %+v", when, of, got, want)
-					}
+					world.Equal(t, ask(t, m, of), want, "%+v, want %+v (%s, of %v)", want, when, of)
 				}
 			}
 		}
@@ -85,8 +81,7 @@ func TestQueries(t *testing.T) {
 		world.Equal(t, ask(t, p.MyLock, parsed), (answers{true, holdfast.NoExpiry, parsed, true, 2}), "of Java: %+v")
 		w.Mini.Del(world.Name)
 		w.RDB.HSet(t.Context(), world.Name, "somebody", 1)
-		_, err = p.MyLock.Holder(t.Context())
-		world.WantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, redistest.Err(p.MyLock.Holder(t.Context())), holdfast.ErrBadArgument)
 		w.Mini.Del(world.Name)
 	})
 }

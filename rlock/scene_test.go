@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -20,12 +21,7 @@ func play(t *testing.T, what string, scene func(t *testing.T, w *world.World)) {
 }
 
 // must ends the test on an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func must(t *testing.T, err error) { t.Helper(); redistest.Must(t, err) }
 
 // granted waits for an attempt, and returns its lease.
 func granted(t *testing.T, a *world.Attempt) *lease.Lease {

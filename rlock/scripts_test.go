@@ -163,12 +163,8 @@ func TestLockScriptTokens(t *testing.T) {
 				if fmt.Sprint(reply) != want {
 					t.Errorf("reply %v (%v), want %s", reply, err, want)
 				}
-				if got := rdb.Get(t.Context(), tokenKey).Val(); got != tc.token {
-					t.Errorf("token %s, want %s", got, tc.token)
-				}
-				if got := rdb.PTTL(t.Context(), tokenKey).Val(); got != tc.ttl {
-					t.Errorf("its time to live %v, want %v", got, tc.ttl)
-				}
+				redistest.Equal(t, rdb.Get(t.Context(), tokenKey).Val(), tc.token, "token %s, want %s", tc.token)
+				redistest.Equal(t, rdb.PTTL(t.Context(), tokenKey).Val(), tc.ttl, "its time to live %v, want %v", tc.ttl)
 			})
 		})
 	}

@@ -258,9 +258,7 @@ func handed(w *world.World, waiter *world.Process, m lease.Locker) *lease.Lease 
 	waiter.Forget()
 	w.Release(held)
 	l, err := next.Result()
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	must(w.T, err)
 	if l.Token() <= held.Token() {
 		w.T.Errorf("token %d after %d", l.Token(), held.Token())
 	}
@@ -274,9 +272,7 @@ func TestHanded_ByTheMessageAlone(t *testing.T) {
 		p := w.Process()
 		for name, m := range map[string]lease.Locker{"mutex": p.MyLock, "fair": p.FairMutex(world.Name)} {
 			l := handed(w, p, m)
-			if n := p.Runs(""); n != 0 {
-				t.Errorf("%s: %d requests before it began", name, n)
-			}
+			world.Equal(t, p.Runs(""), 0, "%d requests before it began (%s)", name)
 			w.WantHolder(l.Owner(), 0)
 			lasts, ends := w.PTTL("myLock"), time.Until(l.Deadline())
 			if ends >= lasts || ends < lasts/2 {
@@ -286,9 +282,7 @@ func TestHanded_ByTheMessageAlone(t *testing.T) {
 				t.Errorf("%s: the count is %d (%v)", name, count, err)
 			}
 			w.At(w.Now() + 200*time.Millisecond)
-			if n := p.Runs(""); n != 1+1 {
-				t.Errorf("%s: %d requests, want a renewal, and the question for the count", name, n)
-			}
+			world.Equal(t, p.Runs(""), 1+1, "%d requests, want a renewal, and the question for the count (%s)", name)
 			if lasts := w.PTTL("myLock"); lasts < 29*time.Second || time.Until(l.Deadline()) < 29*time.Second {
 				t.Errorf("%s: then it lasts %v, and ends in %v", name, lasts, time.Until(l.Deadline()))
 			}

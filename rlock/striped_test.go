@@ -44,9 +44,7 @@ func TestTheRuleOfStripes(t *testing.T) {
 		} {
 			for _, n := range []int{1, 7, 16, 1000} {
 				want := fmt.Sprintf("stock:%d", hash%uint64(n))
-				if got := client.Striped("stock", n).For(key).Name(); got != want {
-					t.Errorf("%q of %d stripes: %s, want %s", key, n, got, want)
-				}
+				world.Equal(t, client.Striped("stock", n).For(key).Name(), want, "%s, want %s (%q of %d stripes)", want, key, n)
 			}
 		}
 	})
@@ -111,9 +109,7 @@ func TestALostNumberOfStripesIsRestored(t *testing.T) {
 			t.Errorf("the number is %q", n)
 		}
 		_, err := client.Striped("stock", 16).For("x").TryLock(t.Context())
-		if !errors.Is(err, holdfast.ErrBadArgument) {
-			t.Errorf("another number: %v", err)
-		}
+		redistest.Is(t, "another number", err, holdfast.ErrBadArgument)
 	})
 }
 
@@ -128,9 +124,7 @@ func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
 		_ = lockOnce(t, stock) // beside this lock the process asks for the number
 		synctest.Wait()
 		for range 2 {
-			if err := lockOnce(t, stock); !errors.Is(err, holdfast.ErrBadArgument) {
-				t.Errorf("with another number: %v", err)
-			}
+			redistest.Is(t, "with another number", lockOnce(t, stock), holdfast.ErrBadArgument)
 		}
 		mini.Set("holdfast_stripes:stock", "8")
 		must(t, lockOnce(t, stock))

@@ -50,17 +50,13 @@ func permitsOf(p *world.Process) lease.Locker {
 // overwrite replaces the hold with a string of an application.
 func overwrite(w *world.World, key string) {
 	w.T.Helper()
-	if err := w.RDB.Set(w.T.Context(), key, "precious", 0).Err(); err != nil {
-		w.T.Fatal(err)
-	}
+	must(w.T, w.RDB.Set(w.T.Context(), key, "precious", 0).Err())
 }
 
 // wantPrecious fails the test unless the application's string is still at the key. It then deletes the string.
 func wantPrecious(w *world.World, key string) {
 	w.T.Helper()
-	if got := w.RDB.Get(w.T.Context(), key).Val(); got != "precious" {
-		w.T.Errorf("what stood in the lock's place is %q", got)
-	}
+	world.Equal(w.T, w.RDB.Get(w.T.Context(), key).Val(), "precious", "what stood in the lock's place is %q")
 	w.Mini.Del(key)
 	w.Mini.Del(world.Name) // the permits that are left
 }

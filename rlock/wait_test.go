@@ -76,9 +76,7 @@ func TestABusyTryIsOneRequestAndChangesNothing(t *testing.T) {
 		if !strings.Contains(err.Error(), `"myLock"`) {
 			t.Errorf("%q does not name the key", err)
 		}
-		if after := w.Mini.Snapshot(); after != before {
-			t.Errorf("before:\n%s\nafter:\n%s", before, after)
-		}
+		world.Equal(t, w.Mini.Snapshot(), before, "after:\n%s\nbefore:\n%s", before)
 		time.Sleep(5 * time.Second)
 		if runs, subscribed := q.Runs(""), q.Net.Count("SUBSCRIBE"); runs != 1 || subscribed != 0 {
 			t.Errorf("%d requests, %d subscriptions", runs, subscribed)

@@ -166,9 +166,7 @@ func TestAReadHoldUnderAWriteHold(t *testing.T) {
 				held := l.Context(w.Context())
 				r := w.got(m.RLock(held))
 				w.wantFields("mode=write", l.Owner().String()+":write=1", r.Owner().String()+"=1")
-				if r.Token() != l.Token() {
-					t.Errorf("token %d, want %d", r.Token(), l.Token())
-				}
+				world.Equal(t, r.Token(), l.Token(), "token %d, want %d", l.Token())
 				second := w.got(m.TryRLock(held)) // not through r's context: a hold of its own
 				w.Release(second)
 				w.wantFields("mode=write", l.Owner().String()+":write=1", r.Owner().String()+"=1")

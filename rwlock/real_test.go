@@ -43,9 +43,7 @@ func clusterClients(t *testing.T, c *redistest.ClusterSet) []*holdfast.Client {
 func must(t *testing.T) func(*lease.Lease, error) *lease.Lease {
 	return func(l *lease.Lease, err error) *lease.Lease {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		return l
 	}
 }
@@ -53,9 +51,7 @@ func must(t *testing.T) func(*lease.Lease, error) *lease.Lease {
 // leave releases, and fails the test unless the lease was held until now.
 func leave(t *testing.T, l *lease.Lease) {
 	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, l.Release(t.Context()))
 }
 
 // One reader stays while its lock moves, and the lock's own key moves first. Something happens before
@@ -105,9 +101,7 @@ func TestANestedReaderLeavesInASlotOnTheMove(t *testing.T) {
 	go func() { left <- inner.Release(t.Context()) }()
 	time.Sleep(300 * time.Millisecond) // it asks where the lock is now
 	move.Finish()
-	if err := <-left; err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, <-left)
 	leave(t, outer)
 }
 
@@ -126,9 +120,7 @@ func TestAReaderNestsInASlotOnTheMove(t *testing.T) {
 	entered := make(chan *lease.Lease)
 	go func() {
 		l, err := m.RLock(ctx)
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 		entered <- l
 	}()
 	time.Sleep(300 * time.Millisecond) // it asks where the lock is now
@@ -151,9 +143,7 @@ func TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove(t *testing.T) {
 		in := make(chan *lease.Lease, 1)
 		go func() {
 			l, err := f(context.Background())
-			if err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, err)
 			in <- l
 		}()
 		redistest.Eventually(t, time.Minute, "a mark in "+marks, func() error {
@@ -398,9 +388,7 @@ func TestOutOfMemory(t *testing.T) {
 	// What is there already goes on: nested leases, renewals, releases, the downgrade.
 	nested, rnested := must(t)(m.Lock(w.Context(ctx))), must(t)(m.RLock(r.Context(ctx)))
 	for _, l := range []*lease.Lease{w, r} {
-		if err := l.Extend(ctx, time.Minute); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, l.Extend(ctx, time.Minute))
 	}
 	for _, l := range []*lease.Lease{nested, w, rnested, r} {
 		leave(t, l)
@@ -427,9 +415,7 @@ func crowd(t testing.TB, rdb redis.UniversalClient, n, dead int) {
 			pipe.Set(t.Context(), key(readerID(i), 2), 1, time.Hour)
 		}
 		pipe.PExpire(t.Context(), name, 2*time.Hour)
-		if _, err := pipe.Exec(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(pipe.Exec(t.Context())))
 	}
 }
 
@@ -453,9 +439,7 @@ func TestAQueryLooksAtFewReadersAtATime(t *testing.T) {
 	m := c.RWMutex(name)
 	owner := func(i int) lease.Owner {
 		o, err := lease.ParseOwner(readerID(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		return o
 	}
 	for _, q := range []struct {

@@ -333,9 +333,7 @@ func TestAFirstRequestLeavesNoMark(t *testing.T) {
 			if reply, err := s.run(t, rdb, scripttest.Never); err != nil || reply[0] != int64(0) {
 				t.Errorf("%s beside a writer: %v, %v", s.name, reply, err)
 			}
-			if n := rdb.Exists(t.Context(), readers, writers, waiting).Val(); n != 0 {
-				t.Errorf("%s: %d keys of marks", s.name, n)
-			}
+			redistest.Equal(t, rdb.Exists(t.Context(), readers, writers, waiting).Val(), 0, "%d keys of marks (%s)", s.name)
 		}
 	})
 }

@@ -4,12 +4,12 @@ package shards_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/shards"
 )
@@ -35,9 +35,7 @@ func TestOwner(t *testing.T) {
 		if err != nil || info.Identity != owner.id || info.Value != "addr of "+owner.id || info.Token != owner.has[shard].Token() || info.Left <= 0 {
 			t.Errorf("%+v, %v; %s has it", info, err, owner.id)
 		}
-		if _, err := s.Process().Shards(name, 17).Owner(t.Context(), key); !errors.Is(err, holdfast.ErrBadArgument) {
-			t.Errorf("another size: %v", err)
-		}
+		redistest.Is(t, "another size", redistest.Err(s.Process().Shards(name, 17).Owner(t.Context(), key)), holdfast.ErrBadArgument)
 		a.kill()
 		b.kill()
 		s.At(s.Now() + 40*time.Second)
@@ -135,9 +133,7 @@ func TestMoves_BoundsWhatIsOnItsWay(t *testing.T) {
 			most = max(most, ended)
 			s.At(s.Now() + 50*time.Millisecond)
 		}
-		if most != 2 {
-			t.Errorf("%d works were asked to end at a time", most)
-		}
+		world.Equal(t, most, 2, "%d works were asked to end at a time")
 		for _, m := range []*member{a, b, c} {
 			m.retire()
 		}

@@ -130,9 +130,7 @@ func TestRun_ReturnsWithItsContextOrWithTheClient(t *testing.T) {
 	play(t, 4, func(t *testing.T, s *stage) {
 		a, b := s.join("a", nil), s.join("b", nil)
 		s.rest()
-		if err := a.Run(t.Context(), func(context.Context, *shards.Shard) error { return nil }); !errors.Is(err, holdfast.ErrBadArgument) {
-			t.Errorf("a second Run: %v", err)
-		}
+		redistest.Is(t, "a second Run", a.Run(t.Context(), func(context.Context, *shards.Shard) error { return nil }), holdfast.ErrBadArgument)
 		go a.p.Shutdown(t.Context())
 		<-a.done
 		world.WantErr(t, a.err, holdfast.ErrClosed)
@@ -293,12 +291,7 @@ func TestRun_MembersThatRedisDoesNotAnswerAreLost(t *testing.T) {
 		s.rest()
 		s.want("[2 2]", a, b)
 		for _, m := range []*member{a, b} {
-			m.p.Each(func(s world.Sending) redistest.Fault {
-				if s.Script == world.ShardsBalanceRun {
-					return redistest.ReplyError("NOPERM this user has no permissions to run the 'hgetall' command")
-				}
-				return redistest.Pass
-			})
+			m.p.Always(world.ShardsBalanceRun, redistest.ReplyError("NOPERM this user has no permissions to run the 'hgetall' command"))
 		}
 		s.At(5 * time.Minute)
 		s.want("[0 0]", a, b)
@@ -382,9 +375,7 @@ func TestRun_OneWorkOfAShardInAProcess(t *testing.T) {
 		s.Mini.HSet(tableKey, "rev", "946684800000000")
 		s.At(2 * time.Minute)
 		s.want("[1]", a)
-		if s.begun[0] != 2 {
-			t.Errorf("the work began %d times, want 2", s.begun[0])
-		}
+		world.Equal(t, s.begun[0], 2, "the work began %d times, want 2")
 		a.retire()
 	})
 }

@@ -238,9 +238,7 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 	a := newAsker(t, rdb)
 	rdb.Set(t.Context(), "m", "x", 0)
 	for _, command := range []string{"renew a 1", "leave a", "balance a", "look -1"} {
-		if got := a.Ask(time.Minute, command); got != "WRONGTYPE" {
-			t.Errorf("foreign, %s: %q", command, got)
-		}
+		redistest.Equal(t, a.Ask(time.Minute, command), "WRONGTYPE", "%q (foreign, %s)", command)
 	}
 	a = newAsker(t, rdb)
 	a.Ask(time.Minute, "join a")

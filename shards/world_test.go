@@ -183,9 +183,7 @@ func (m *member) retire() {
 }
 
 // kill takes the member's process off the network for good, and has its works return when their contexts end.
-func (m *member) kill() {
-	m.p.Unplug(true)
-}
+func (m *member) kill() { m.p.Unplug(true) }
 
 // context returns the context of the member's work on a shard.
 func (m *member) context(shard int) context.Context {

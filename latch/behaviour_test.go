@@ -214,9 +214,7 @@ func TestCountDownCountsOnce(t *testing.T) {
 		w.net.Cut()
 		began := time.Now()
 		redistest.Is(t, "CountDown", redistest.Err(w.far.CountDown(w.ctx)), errs.Unknown)
-		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("it had its caller wait for %v", took)
-		}
+		redistest.Equal(t, time.Since(began), 5*time.Second, "it had its caller wait for %v")
 		w.net.Refuse(false)
 		time.Sleep(2 * time.Second) // longer than a server that was out of reach is left alone
 		if n, err := w.near.Count(w.ctx); n != 1 || err != nil {

@@ -174,9 +174,7 @@ func TestGenerationsAreForgottenInOrder(t *testing.T) {
 			if i < 3 {
 				want = "3"
 			}
-			if got := a.ask(time.Minute, look(number, "", "")); got != want {
-				t.Errorf("generation %d: %q, want %q", i, got, want)
-			}
+			redistest.Equal(t, a.ask(time.Minute, look(number, "", "")), want, "%q, want %q (generation %d)", want, i)
 		}
 	})
 }
@@ -200,9 +198,7 @@ func TestScriptsThatMustDoNothing(t *testing.T) {
 			scripttest.Texts(tc.given...).Put(t, rdb)
 			before := a.state()
 			for _, s := range tc.steps {
-				if got := a.ask(tc.left, s); got != tc.reply {
-					t.Errorf("%q, %s: %q, want %q", tc.given, s.script, got, tc.reply)
-				}
+				redistest.Equal(t, a.ask(tc.left, s), tc.reply, "%q, want %q (%q, %s)", tc.reply, tc.given, s.script)
 				if got := a.state(); got != before {
 					t.Errorf("%q, %s leaves %q, was %q", tc.given, s.script, got, before)
 				}

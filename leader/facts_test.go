@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
@@ -40,7 +41,5 @@ func TestTheNumbersOfPlacesFit(t *testing.T) {
 			t.Errorf("in %d: from %d to %d", year, least, most)
 		}
 	}
-	if days := time.Duration(step) * time.Microsecond / (24 * time.Hour); days != 115 {
-		t.Errorf("%d days", days)
-	}
+	redistest.Equal(t, time.Duration(step)*time.Microsecond/(24*time.Hour), 115, "%d days")
 }

@@ -131,9 +131,7 @@ func TestRequestResignAsksTheLeaderThatItFinds(t *testing.T) {
 		// The request is sent twice, or its reply is lost and it is sent again: b is not asked too.
 		for i, fault := range []redistest.Fault{redistest.Duplicate, redistest.CloseAfterExec} {
 			operator.p.On("leader ask", 1, fault)
-			if err := operator.RequestResign(t.Context()); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, operator.RequestResign(t.Context()))
 			s.At(time.Duration(i+2) * 10 * time.Second)
 		}
 		world.Equal(t, s.led(), "[a b a]", "led: %s")

@@ -437,9 +437,7 @@ func TestCheckFindsARunThatHasEnded(t *testing.T) {
 		c.campaign(untilOver)
 		s.At(time.Second)
 		healthy := func() {
-			if err := c.Check(0); err != nil {
-				t.Error(err)
-			}
+			redistest.Check(t, c.Check(0))
 		}
 		healthy()
 		c.retire()

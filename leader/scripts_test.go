@@ -284,9 +284,7 @@ func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string)
 	send := func() string {
 		now := rdb.Time(t.Context()).Val().UnixMicro()
 		reply, err := rdb.Eval(t.Context(), source, keys, tc.at(now)...).Slice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		return readable(reply, now)
 	}
 	scripttest.Twice(t, tc.what, tc.reply, tc.reply2, tc.after, send, func() string { return look(t, rdb) })

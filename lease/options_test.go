@@ -3,12 +3,12 @@
 package lease
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestSettings(t *testing.T) {
@@ -44,8 +44,6 @@ func TestSettingsRefused(t *testing.T) {
 		"no lease": Renewed(0), "negative": Fixed(-time.Second), "too short": Fixed(MinLease - 1), "negative longest": MaxHold(-1),
 		"a negative grace": Grace(-1), "a grace of the whole lease": Grace(DefaultLease - MinLease + 1), "a negative cohort": Cohort(-1, time.Second), "one in negative time": Cohort(1, -1), "too large a cohort": Cohort(hold.MaxLocalHandoffs+1, time.Second),
 	} {
-		if err := hold.NewSettings([]Option{option}).Check(); !errors.Is(err, errs.BadArgument) {
-			t.Errorf("%s: %v", what, err)
-		}
+		redistest.Is(t, what, hold.NewSettings([]Option{option}).Check(), errs.BadArgument)
 	}
 }

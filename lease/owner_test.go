@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // newOwner returns the owner with that number of that client.
@@ -35,9 +36,7 @@ func TestParseOwnerRefuses(t *testing.T) {
 
 func TestOwnerShort(t *testing.T) {
 	o := newOwner(someClient, 37)
-	if got := o.Short(); got != "6e0e2d3c…:37" {
-		t.Errorf("short %q", got)
-	}
+	redistest.Equal(t, o.Short(), "6e0e2d3c…:37", "short %q")
 	if _, err := ParseOwner(o.Short()); err == nil {
 		t.Error("the short form parses")
 	}

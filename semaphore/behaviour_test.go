@@ -231,9 +231,7 @@ func TestWeightsWake(t *testing.T) {
 		w.is(s.TryAcquire(w.t.Context(), 1), errs.Busy)
 		for _, want := range []int{5, 1} { // one more is enough for the larger one, and another one for the other
 			w.ok(New(w.near, "s", "s").Release(w.t.Context(), 1))
-			if n := <-got; n != want {
-				t.Errorf("%d was granted, want %d", n, want)
-			}
+			redistest.Equal(t, <-got, want, "%d was granted, want %d", want)
 		}
 	})
 }

@@ -44,7 +44,5 @@ func TestHundredThousandExpiredPermits(t *testing.T) {
 			t.Fatalf("visit %d took back %d, want at most 1000; %d are left", visit, before-left, left)
 		}
 	}
-	if free := rdb.Get(ctx, "s").Val(); free != strconv.Itoa(all) {
-		t.Errorf("%s are free, want %d", free, all)
-	}
+	redistest.Equal(t, rdb.Get(ctx, "s").Val(), strconv.Itoa(all), "%s are free, want %d", all)
 }

@@ -297,9 +297,7 @@ func TestTheLowestOfAnyThatAreFree(t *testing.T) {
 		if lowest < 0 {
 			want = "0 30s 0"
 		}
-		if got := a.Ask(time.Minute, fmt.Sprintf("acquire me of=%d", size)); got != want {
-			t.Errorf("%09b taken: %q, want %q", taken, got, want)
-		}
+		redistest.Equal(t, a.Ask(time.Minute, fmt.Sprintf("acquire me of=%d", size)), want, "%q, want %q (%09b taken)", want, taken)
 	}
 }
 
@@ -332,9 +330,7 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 	a := newAsker(t, rdb)
 	rdb.Set(t.Context(), "n", "x", 0)
 	for _, command := range []string{"acquire a", "renew a 1", "release a", "lose a", "free 0 a", "look 0"} {
-		if got := a.Ask(time.Minute, command); got != "WRONGTYPE" {
-			t.Errorf("foreign, %s: %q", command, got)
-		}
+		redistest.Equal(t, a.Ask(time.Minute, command), "WRONGTYPE", "%q (foreign, %s)", command)
 	}
 	if rdb.Get(t.Context(), "n").Val() != "x" || rdb.DBSize(t.Context()).Val() != 1 {
 		t.Error("something was changed")

@@ -220,12 +220,7 @@ func TestQuarantine(t *testing.T) {
 	const d, length = time.Minute, 10 * time.Second
 	// renewals has each renewal meet that fault.
 	renewals := func(p *world.Process, fault redistest.Fault) {
-		p.Each(func(s world.Sending) redistest.Fault {
-			if s.Script == world.SlotsRenewRun {
-				return fault
-			}
-			return redistest.Pass
-		})
+		p.Always(world.SlotsRenewRun, fault)
 	}
 	released := func(t *testing.T, s slots.Slot) {
 		<-s.Done()
@@ -349,9 +344,7 @@ func TestWhatIsWrongWithTheArgumentsIsSaidByEachCall(t *testing.T) {
 				t.Errorf("number %d, %v", slot.Number(), err)
 			}
 		}
-		if n := p.Runs(""); n != 0 {
-			t.Errorf("%d requests", n)
-		}
+		world.Equal(t, p.Runs(""), 0, "%d requests")
 	})
 }
 

@@ -82,9 +82,7 @@ func TestEachFaultOfTheWireMeetsItsOwnCommand(t *testing.T) {
 			t.Errorf("%q met %d commands, want 1", class, met[class])
 		}
 	}
-	if len(n.armed) != 0 {
-		t.Errorf("%d are still armed", len(n.armed))
-	}
+	redistest.Equal(t, len(n.armed), 0, "%d are still armed")
 }
 
 func TestEveryClassCanBeInjected(t *testing.T) {

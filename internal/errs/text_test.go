@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestAnErrorHasOnePrefixAndIsOneLine(t *testing.T) {
@@ -22,9 +23,7 @@ func TestAnErrorHasOnePrefixAndIsOneLine(t *testing.T) {
 		{errs.Wrap("lock all of 2", fmt.Errorf("in vain: %w", inner)), `holdfast: lock all of 2: in vain: lock mutex "a": held by another`},
 		{errs.Wrap("release all of 2", joined), `holdfast: release all of 2: lock mutex "a": held by another; lock mutex "b": lease lost`},
 	} {
-		if got := tc.err.Error(); got != tc.want {
-			t.Errorf("%s\nwant\n%s", got, tc.want)
-		}
+		redistest.Equal(t, tc.err.Error(), tc.want, "%s\nwant\n%s", tc.want)
 		if !errors.Is(tc.err, errs.Busy) {
 			t.Errorf("%v does not match Busy", tc.err)
 		}
@@ -51,9 +50,7 @@ func TestAnEndedWaitMatchesTheCauseOfItsContext(t *testing.T) {
 	shutdown := errors.New("the program shuts down")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	refused := errors.New("refused")
-	if err := errs.Ended(ctx, refused); err != refused {
-		t.Errorf("before the end: %v", err)
-	}
+	redistest.Equal(t, errs.Ended(ctx, refused), refused, "before the end: %v")
 	cancel(shutdown)
 	err := errs.Ended(ctx, fmt.Errorf("%w: %w", errs.Busy, ctx.Err()))
 	for _, want := range []error{errs.Busy, context.Canceled, shutdown} {
@@ -61,12 +58,8 @@ func TestAnEndedWaitMatchesTheCauseOfItsContext(t *testing.T) {
 			t.Errorf("%v does not match %v", err, want)
 		}
 	}
-	if again := errs.Ended(ctx, err); again != err {
-		t.Errorf("the cause is told twice: %v", again)
-	}
-	if err := errs.Ended(ctx, refused); err != refused {
-		t.Errorf("what ctx did not end: %v", err)
-	}
+	redistest.Equal(t, errs.Ended(ctx, err), err, "the cause is told twice: %v")
+	redistest.Equal(t, errs.Ended(ctx, refused), refused, "what ctx did not end: %v")
 	if err := errs.Ended(ctx, nil); err != nil {
 		t.Errorf("what did not fail: %v", err)
 	}
@@ -87,8 +80,6 @@ func TestQuote(t *testing.T) {
 		strings.Repeat("x", 65):  `"` + strings.Repeat("x", 64) + `"… (65 bytes)`,
 		strings.Repeat("x", 1e6): `"` + strings.Repeat("x", 64) + `"… (1000000 bytes)`,
 	} {
-		if got := errs.Quote(name); got != want {
-			t.Errorf("%.80q: %s, want %s", name, got, want)
-		}
+		redistest.Equal(t, errs.Quote(name), want, "%s, want %s (%.80q)", want, name)
 	}
 }

@@ -16,9 +16,7 @@ func TestAPatternMatchesAsInRedis(t *testing.T) {
 		"a[X-]b*", "x[-y]y", "[z-a]*", "*a*a*a*b", "[", "o[", "x\\", "*本", "a\\\\b", "[\\]]x", "orders:[4", "[a-",
 		"**a**", "[]a", "[^]", "[a\\-c]x", "[a-]x", "a[\\", "*[ab]*[bc]", "\xff*"}
 	for _, text := range texts {
-		if err := rdb.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, rdb.FlushAll(t.Context()).Err())
 		rdb.Set(t.Context(), text, 1, 0)
 		for _, pattern := range patterns {
 			found, err := rdb.Keys(t.Context(), pattern).Result()
@@ -38,8 +36,6 @@ func TestSingle(t *testing.T) {
 		if !single {
 			name = "-"
 		}
-		if name != want {
-			t.Errorf("%q: %q, want %q", pattern, name, want)
-		}
+		redistest.Equal(t, name, want, "%q, want %q (%q)", want, pattern)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestLockKeysAreRedissons(t *testing.T) {
@@ -172,9 +173,7 @@ func TestOnceKeysAreNobodyElses(t *testing.T) {
 	for range 50_000 {
 		pair := [2]string{text(), text()}
 		at, err := keys.Space("").ForOnce(pair[0], pair[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		slot := keys.Slot(at.Record)
 		for _, key := range []string{at.Record, at.Token, at.Channel} {
 			if keys.Slot(key) != slot {

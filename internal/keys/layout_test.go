@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // kind is one kind of synchronizer. of takes a name as it is in Redis, and returns the keys and channels that only Holdfast knows, of which no two
@@ -194,9 +195,7 @@ func TestOddBracesTagIsTheSmallestNumber(t *testing.T) {
 // What a prefix comes before, and which it may not be.
 func TestASpace(t *testing.T) {
 	space, err := keys.InSpace("app:")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	at, err := space.ForLock(space.At("orders"))
 	want := keys.Lock{Hash: "app:orders", Token: "app:redisson_lock_token:{app:orders}", Channel: "app:redisson_lock__channel:{app:orders}"}
 	if at != want || err != nil {
@@ -207,9 +206,7 @@ func TestASpace(t *testing.T) {
 		space.QuorumMarker():       "app:holdfast_quorum",
 		space.At(""):               "",
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		redistest.Equal(t, got, want, "%q, want %q", want)
 	}
 	for _, name := range []string{"", "holdfast_x", "redisson_lock_token:{app:orders}"} {
 		if err := space.Check(space.At(name)); !errors.Is(err, errs.BadArgument) {

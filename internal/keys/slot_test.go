@@ -51,9 +51,7 @@ func TestSlotIsTheServers(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	for i, name := range names {
 		if got := keys.Slot(name); int64(got) != replies[i].Val() {
 			t.Fatalf("Slot(%q) = %d, the server says %d", name, got, replies[i].Val())

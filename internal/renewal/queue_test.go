@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // A queue is first in, first out. It reuses its buffer, and gives back what a burst has made of it.
@@ -37,9 +39,7 @@ func TestQueueKeepsOrderAndItsBuffer(t *testing.T) {
 	for q.len() > 0 {
 		pop()
 	}
-	if cap(q.items) != 0 {
-		t.Errorf("an empty queue keeps %d tasks of a burst", cap(q.items))
-	}
+	redistest.Equal(t, cap(q.items), 0, "an empty queue keeps %d tasks of a burst")
 }
 
 // Whatever order tasks come in, the one with the least by is given out first.
@@ -80,9 +80,7 @@ func TestBacklogKeepsAnOrderThatIsThere(t *testing.T) {
 	}
 	b.push(pending{by: 3})
 	b.push(pending{by: 1000})
-	if len(b.others) != 1 {
-		t.Errorf("%d of 1002 tasks are in the heap, want 1", len(b.others))
-	}
+	redistest.Equal(t, len(b.others), 1, "%d of 1002 tasks are in the heap, want 1")
 }
 
 func TestRanAhead(t *testing.T) {

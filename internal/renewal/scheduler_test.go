@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // Whatever the periods, each call comes less than Resolution before its time and never after it, so
@@ -307,9 +309,7 @@ func TestCloseWaitsForATick(t *testing.T) {
 		synctest.Wait()
 		begun := time.Now()
 		s.Close()
-		if took := time.Since(begun); took != time.Minute {
-			t.Errorf("Close took %v, and a Tick ran for a minute more", took)
-		}
+		redistest.Equal(t, time.Since(begun), time.Minute, "Close took %v, and a Tick ran for a minute more")
 	})
 }
 
@@ -339,9 +339,7 @@ func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
 			s.Schedule(&tasks[i], at)
 		}
 		synctest.Wait()
-		if n := goroutines(); n != 1 {
-			t.Errorf("%d goroutines hold 10 000 tasks, want 1", n)
-		}
+		redistest.Equal(t, goroutines(), 1, "%d goroutines hold 10 000 tasks, want 1")
 		pass(time.Minute)
 		if n := goroutines(); sent != len(tasks) || n != 1 {
 			t.Errorf("%d goroutines after %d renewals, want 1 after %d", n, sent, len(tasks))
@@ -351,9 +349,7 @@ func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
 		}
 		s.Close()
 		synctest.Wait()
-		if n := goroutines(); n != 0 {
-			t.Errorf("%d goroutines after Close", n)
-		}
+		redistest.Equal(t, goroutines(), 0, "%d goroutines after Close")
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // together schedules one renewal for each key, all at once, a second from now.
@@ -87,9 +89,7 @@ func TestEachTaskIsSentOnceToItsServer(t *testing.T) {
 				s.Schedule(&fakeTask{key: key, tick: renewOnce, timeout: try, ends: at.Add(4 * try)}, at)
 			}
 			pass(time.Hour)
-			if len(answers) != 2000 {
-				t.Errorf("seed %d: %d of 2000 tasks were answered", seed, len(answers))
-			}
+			redistest.Equal(t, len(answers), 2000, "%d of 2000 tasks were answered (seed %d)", seed)
 			for _, n := range answers {
 				if n != 1 {
 					t.Fatalf("seed %d: a task was answered %d times", seed, n)
@@ -339,9 +339,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 				want = 0
 			}
 			s.Close()
-			if took := time.Since(began); took != want {
-				t.Errorf("Close took %v, want %v", took, want)
-			}
+			redistest.Equal(t, time.Since(began), want, "Close took %v, want %v", want)
 			if sent.Load()+failed.Load() != 450 || sent.Load() > MaxBatch || lookup != (sent.Load() == 0) {
 				t.Errorf("%d sent, %d failed of 450", sent.Load(), failed.Load())
 			}

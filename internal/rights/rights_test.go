@@ -60,9 +60,7 @@ func TestProbeScript_Refused(t *testing.T) {
 		for _, rule := range strings.Fields(tc.rules) {
 			args = append(args, rule)
 		}
-		if err := admin.Do(bg, args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, admin.Do(bg, args...).Err())
 		rdb := server.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" })
 		refused, err := probe(rdb, Need{Kind: "k", Keys: []string{"a"}, Commands: []string{"get", "hset", "zadd", "zrem"}})
 		if refused != tc.want || tc.fails == "" && err != nil || tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/telemetry"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // acquire records an acquisition of each name.
@@ -58,9 +59,7 @@ func TestGroupsPastTheLastAreOther(t *testing.T) {
 	}
 	o.acquire(t, "g0", telemetry.OtherGroup)
 	got := o.acquisitions(t)
-	if len(got) != telemetry.MaxGroups+1 {
-		t.Errorf("%d groups: %v", len(got), got)
-	}
+	redistest.Equal(t, len(got), telemetry.MaxGroups+1, "%d groups: %v", got)
 	last, tooMany := fmt.Sprint("g", telemetry.MaxGroups-1), fmt.Sprint("g", telemetry.MaxGroups)
 	if got["g0"] != 3 || got[last] != 2 || got[tooMany] != 0 || got[telemetry.OtherGroup] != 2*telemetry.MaxGroups+1 {
 		t.Errorf("acquisitions %v", got)

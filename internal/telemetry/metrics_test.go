@@ -141,9 +141,7 @@ func TestEachInstrument(t *testing.T) {
 				t.Errorf("%s: %v, want %v", name, values, want.values)
 			}
 		}
-		if len(got) != len(want) {
-			t.Errorf("%d metrics, want %d", len(got), len(want))
-		}
+		redistest.Equal(t, len(got), len(want), "%d metrics, want %d", len(want))
 		if got["holdfast.lock.active"].Data.(metricdata.Sum[int64]).IsMonotonic {
 			t.Error("holdfast.lock.active is monotonic")
 		}

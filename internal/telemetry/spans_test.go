@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // only returns the only span that has ended.
@@ -189,9 +190,7 @@ func TestNamesOfAnyBytesAreExportable(t *testing.T) {
 	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeError, Err: errors.New("lock \xff: refused")})
 
 	span := o.only(t)
-	if got := attributes(span)["holdfast.name"]; got != "orders:\uFFFD42" {
-		t.Errorf("holdfast.name = %q", got)
-	}
+	redistest.Equal(t, attributes(span)["holdfast.name"], "orders:\uFFFD42", "holdfast.name = %q")
 	if got := span.Status().Description; !utf8.ValidString(got) {
 		t.Errorf("status %q is not UTF-8", got)
 	}

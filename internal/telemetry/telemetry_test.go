@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-go/holdfast/internal/telemetry"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -119,9 +120,7 @@ func TestNothingOfItsOwnIsAllocated(t *testing.T) {
 		"off": off, "metrics": newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil, ""),
 		"by group": newTelemetry(t, nil, metricnoop.NewMeterProvider(), prefix, ""),
 	} {
-		if n := testing.AllocsPerRun(1000, func() { everything(ctx, tel, refused) }); n != 0 {
-			t.Errorf("%s: %v allocations per lock, want 0", what, n)
-		}
+		redistest.Equal(t, testing.AllocsPerRun(1000, func() { everything(ctx, tel, refused) }), 0, "%v allocations per lock, want 0 (%s)", what)
 	}
 }
 
@@ -173,7 +172,5 @@ func TestARefusedInstrumentLeavesTraces(t *testing.T) {
 	}
 	_, span := tel.Release(t.Context(), telemetry.Kind{Name: "mutex"}, "m")
 	span.End(telemetry.OutcomeReleased, time.Second, nil)
-	if n := len(spans.Ended()); n != 1 {
-		t.Errorf("%d spans", n)
-	}
+	redistest.Equal(t, len(spans.Ended()), 1, "%d spans")
 }

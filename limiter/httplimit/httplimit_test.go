@@ -114,9 +114,7 @@ func TestKeys(t *testing.T) {
 			user string
 			code int
 		}{{"ada", 204}, {"ada", 429}, {"bob", 204}, {"", 204}, {"", 204}, {"bob", 429}} {
-			if got := get(t, h, tc.user).Code; got != tc.code {
-				t.Errorf("%q: %d, want %d", tc.user, got, tc.code)
-			}
+			world.Equal(t, get(t, h, tc.user).Code, tc.code, "%d, want %d (%q)", tc.code, tc.user)
 		}
 	})
 }

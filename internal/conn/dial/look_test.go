@@ -31,9 +31,7 @@ func lookedAt(t *testing.T) (*Looker, net.Conn, net.Conn) {
 func loopback(t *testing.T) (here, there net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer listener.Close()
 	if here, err = net.Dial("tcp", listener.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -82,9 +80,7 @@ func TestLooksInVainBecomeRare(t *testing.T) {
 func TestALookEndsWhereTimeStandsStill(t *testing.T) {
 	l, _, _ := lookedAt(t)
 	synctest.Test(t, func(t *testing.T) {
-		if n := l.Read(make([]byte, 64)); n != 0 {
-			t.Errorf("read %d bytes, and nothing was sent", n)
-		}
+		redistest.Equal(t, l.Read(make([]byte, 64)), 0, "read %d bytes, and nothing was sent")
 	})
 }
 
@@ -93,15 +89,11 @@ func TestALookLeavesTheEndToTheReader(t *testing.T) {
 	l, here, there := lookedAt(t)
 	there.Close()
 	b := make([]byte, 64)
-	if n := l.Read(b); n != 0 {
-		t.Errorf("read %d bytes", n)
-	}
+	redistest.Equal(t, l.Read(b), 0, "read %d bytes")
 	redistest.Is(t, "what the reader gets then", redistest.Err(here.Read(b)), io.EOF)
 	here.Close()
 	l.rest = 0
-	if n := l.Read(b); n != 0 {
-		t.Errorf("read %d bytes after close", n)
-	}
+	redistest.Equal(t, l.Read(b), 0, "read %d bytes after close")
 }
 
 // metered is a connection of a program's own: it counts what it reads.
@@ -143,9 +135,7 @@ func TestAPeekDoesNotWait(t *testing.T) {
 	if n, ok := l.Peek(b); n != 0 || !ok {
 		t.Errorf("read %d bytes, %t, and nothing was sent", n, ok)
 	}
-	if _, err := io.WriteString(there, "+OK\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, redistest.Err(io.WriteString(there, "+OK\r\n")))
 	peek := func() (n int, ok bool) {
 		for ok = true; n == 0 && ok && ctx.Err() == nil; { // the kernel may take a moment
 			n, ok = l.Peek(b)

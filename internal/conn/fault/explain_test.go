@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestARedirectionMayNameAnIPv6Address(t *testing.T) {
@@ -18,13 +20,9 @@ func TestARedirectionMayNameAnIPv6Address(t *testing.T) {
 		"MOVED 1 [::1]:7001":                  "[::1]:7001",
 		"MOVED 1 :7001":                       "[fd00::4]:7001", // the reply names no host
 	} {
-		if got := Redirection(errors.New(text), "[fd00::4]:6379"); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		redistest.Equal(t, Redirection(errors.New(text), "[fd00::4]:6379"), want, "%s, want %s (%s)", want, text)
 	}
-	if got := Redirection(errors.New("ASK 1 :7001"), "redis-2:6379"); got != "redis-2:7001" {
-		t.Errorf("no host: %s, want redis-2:7001", got)
-	}
+	redistest.Equal(t, Redirection(errors.New("ASK 1 :7001"), "redis-2:6379"), "redis-2:7001", "no host: %s, want redis-2:7001")
 }
 
 func TestAnErrorInAScriptIsToldWithoutThePlaceInTheScript(t *testing.T) {

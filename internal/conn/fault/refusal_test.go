@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // forms are how servers write an error that a script has met.
@@ -60,9 +61,7 @@ func TestEachRefusalInEachForm(t *testing.T) {
 			if form == "miniredis" && (want.sentinel == nil || text[:3] == "ERR") && want.ends != Passage {
 				continue // it cannot have these
 			}
-			if got := RemedyOf(err); got != want.ends {
-				t.Errorf("%s, %q: %v ends it, want %v", form, err, got, want.ends)
-			}
+			redistest.Equal(t, RemedyOf(err), want.ends, "%v ends it, want %v (%s, %q)", want.ends, form, err)
 			if got := Judge(err); (got == Again) != (want.ends == Passage) {
 				t.Errorf("%s, %q: verdict %v", form, err, got)
 			}

@@ -103,13 +103,9 @@ func TestTheSentinelsAreAskedWithoutAConnectionToTheMaster(t *testing.T) {
 				if !tc.tells {
 					want = 0
 				}
-				if n := f.asks(5); n != want {
-					t.Errorf("connections were dropped %d times, want %d", n, want)
-				}
+				redistest.Equal(t, f.asks(5), want, "connections were dropped %d times, want %d", want)
 				named = map[string]string{a: b, b: a}[named]
-				if n := f.asks(5); n != 1 {
-					t.Errorf("connections were dropped %d times for a new master, want once", n)
-				}
+				redistest.Equal(t, f.asks(5), 1, "connections were dropped %d times for a new master, want once")
 				if n := toA.Load() + toB.Load(); !tc.connects && n > dials {
 					t.Errorf("%d connections were made to ask", n-dials)
 				}
@@ -153,9 +149,7 @@ func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {
 		redistest.Must(t, err)
 		defer func() { _ = conn.Close() }()
 	}
-	if n := f.asks(4); n != 0 {
-		t.Errorf("connections were dropped %d times", n)
-	}
+	redistest.Equal(t, f.asks(4), 0, "connections were dropped %d times")
 }
 
 // A slow resolver must not hold up New: go-redis looks up the name of each client that it makes with
@@ -188,9 +182,7 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 	if o := client.Options(); o.ClientName != "named" || o.Password != "secret" || made == 0 {
 		t.Errorf("the options of a node are %q and %q; %d clients were made", o.ClientName, o.Password, made)
 	}
-	if n := connected.Load(); n != 0 {
-		t.Errorf("%d connections before the first call", n)
-	}
+	redistest.Equal(t, connected.Load(), 0, "%d connections before the first call")
 	if master, err := f.where(t.Context()); err != nil || master != a {
 		t.Errorf("leads to %s: %v", master, err)
 	}

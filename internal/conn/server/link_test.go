@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // awaited counts the reads that wait for the network.
@@ -44,9 +46,7 @@ func TestTheAnswerToARenewalIsNotAwaitedInTheNetwork(t *testing.T) {
 			conn := &awaited{Conn: here}
 			l := &link{Conn: conn, w: w}
 			l.looker.Watch(here)
-			if err := l.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, l.SetReadDeadline(time.Now().Add(time.Minute)))
 			time.AfterFunc(2*time.Millisecond, func() { _, _ = io.WriteString(there, "+OK\r\n") })
 			b := make([]byte, 64)
 			if n, err := l.Read(b); err != nil || string(b[:n]) != "+OK\r\n" {
@@ -101,9 +101,7 @@ func TestSomeAnswersInTimeDoNotMakeAConnectionPrompt(t *testing.T) {
 func loopback(t *testing.T) (here, there net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	defer listener.Close()
 	if here, err = net.Dial("tcp", listener.Addr().String()); err != nil {
 		t.Fatal(err)

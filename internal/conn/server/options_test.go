@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast-go/holdfast/internal/conn/dial"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // open is a circuit breaker that lets nothing through.
@@ -120,9 +121,7 @@ func TestEveryOptionOfGoRedisIsInTheTable(t *testing.T) {
 // optionsTable returns, for each option of the table in the document, the structs that have it.
 func optionsTable(t *testing.T) map[string]string {
 	text, err := os.ReadFile("../../../docs/connecting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	_, text, _ = bytes.Cut(text, []byte("## Options of go-redis"))
 	table := make(map[string]string)
 	name := regexp.MustCompile("`(\\w+)`")

@@ -158,8 +158,6 @@ func User(t testing.TB, s *redistest.Proc, name string, rules ...string) func(*r
 	for _, rule := range rules {
 		args = append(args, rule)
 	}
-	if err := s.Admin().Do(t.Context(), args...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, s.Admin().Do(t.Context(), args...).Err())
 	return func(o *redis.Options) { o.Username, o.Password = name, "secret" }
 }

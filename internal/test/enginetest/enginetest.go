@@ -8,15 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // New returns the engine of one Client, which is closed when t ends.
 func New(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
 	t.Helper()
 	e, err := Open(rdb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }

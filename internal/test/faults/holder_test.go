@@ -70,9 +70,7 @@ func TestHolderStoppedForLongerThanItsLease(t *testing.T) {
 		if got := child.Expect("released"); !strings.HasPrefix(got, "true") {
 			t.Errorf("Release of the stopped holder = %s, want ErrLost", got)
 		}
-		if after := redistest.Snapshot(t, s.Admin()); after != before {
-			t.Errorf("the stopped holder changed the next one's lock:\n%s\nwas\n%s", after, before)
-		}
+		world.Equal(t, redistest.Snapshot(t, s.Admin()), before, "the stopped holder changed the next one's lock:\n%s\nwas\n%s", before)
 		clienttest.GiveBack(t, l)
 		child.Kill()
 	}

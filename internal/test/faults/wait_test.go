@@ -142,9 +142,7 @@ func TestBadNewsIsForAll(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			world.Play(t, func(t *testing.T, w *world.World) {
 				other, p := w.Process(), w.FarAway(away)
-				if err := news.Prepare(t.Context(), other.Client); err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, news.Prepare(t.Context(), other.Client))
 				told := make(chan time.Duration, waiters)
 				for range waiters {
 					go func() {
@@ -156,9 +154,7 @@ func TestBadNewsIsForAll(t *testing.T) {
 				}
 				w.At(10 * time.Second)
 				before := p.Net.Count("EVALSHA")
-				if err := news.Tell(t.Context(), other.Client); err != nil {
-					t.Fatal(err)
-				}
+				redistest.Must(t, news.Tell(t.Context(), other.Client))
 				var all []time.Duration
 				for range waiters {
 					all = append(all, <-told)

@@ -50,9 +50,7 @@ func badNews(t *testing.T) {
 		s := redistest.Server(t)
 		net := redistest.Proxy(t, s.Addr(), redistest.Lagging(away/2, 0))
 		near, far := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, net.Client(t))
-		if err := news.Prepare(t.Context(), near); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, news.Prepare(t.Context(), near))
 		know := make(chan time.Time, Waiters)
 		for range Waiters {
 			go func() {
@@ -62,9 +60,7 @@ func badNews(t *testing.T) {
 		}
 		time.Sleep(4 * time.Second) // all wait by then
 		scripts, began := net.Count("EVALSHA"), time.Now()
-		if err := news.Tell(t.Context(), near); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, news.Tell(t.Context(), near))
 		var last time.Duration
 		for range Waiters {
 			last = max(last, (<-know).Sub(began))

@@ -68,9 +68,7 @@ func impatientWaiters(t *testing.T) {
 		}
 		prepared := clienttest.OpenClient(t, s.Client(t))
 		if kind.Prepare != nil {
-			if err := kind.Prepare(t.Context(), prepared, kind.Name); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, kind.Prepare(t.Context(), prepared, kind.Name))
 		}
 		var g gaps
 		over, stop := context.WithTimeout(t.Context(), 6*time.Second)
@@ -174,9 +172,7 @@ func failOver(t *testing.T, s *redistest.SentinelSet) (ended <-chan struct{}) {
 	defer first.Close()
 	master := func() string {
 		addr, err := first.GetMasterAddrByName(t.Context(), redistest.MasterName).Result()
-		if err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, err)
 		return strings.Join(addr, ":")
 	}
 	old, over := master(), make(chan struct{})

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // root is the module's folder.
@@ -93,9 +95,7 @@ func TestGrounds(t *testing.T) {
 	fmt.Fprintf(text, "\nIn all: %v.\n", time.Since(began).Round(time.Second))
 	t.Logf("\n%s", text)
 	if *table != "" && !t.Failed() {
-		if err := os.WriteFile(*table, append([]byte(heading()), text.Bytes()...), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, os.WriteFile(*table, append([]byte(heading()), text.Bytes()...), 0o644))
 	}
 }
 
@@ -172,9 +172,7 @@ func (g ground) tortured(t *testing.T, env []string, args string) result {
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	redistest.Check(t, err)
 	return r
 }
 

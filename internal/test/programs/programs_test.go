@@ -172,9 +172,7 @@ func (g *program) do(what string, parent context.Context, limit time.Duration, f
 	return c
 }
 
-func (g *program) lock(rt *rapid.T) {
-	g.acquire(rt, g.p, g.drawLock(rt), context.Background())
-}
+func (g *program) lock(rt *rapid.T) { g.acquire(rt, g.p, g.drawLock(rt), context.Background()) }
 
 func (g *program) nested(rt *rapid.T) {
 	outer := g.any(rt)

@@ -423,9 +423,7 @@ func (g *queues) enters(rt *rapid.T, c *queuer) {
 }
 
 // clean returns when the clean-up after all calls must be over.
-func (g *queues) clean() time.Duration {
-	return max(g.idle+givenUp, g.calm()-afterStorm+unqueued)
-}
+func (g *queues) clean() time.Duration { return max(g.idle+givenUp, g.calm()-afterStorm+unqueued) }
 
 // prompt fails the program if a call has waited beside a free lock while nothing was wrong.
 func (g *queues) prompt(rt *rapid.T) {

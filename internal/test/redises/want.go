@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
@@ -51,9 +52,7 @@ func WantEnded(t *testing.T, h Handle, ctx context.Context, cause error) {
 func Release(t *testing.T, all ...interface{ Release(context.Context) error }) {
 	t.Helper()
 	for _, l := range all {
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		redistest.Check(t, l.Release(t.Context()))
 	}
 }
 

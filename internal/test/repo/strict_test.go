@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/strict"
 )
 
@@ -128,9 +129,7 @@ func luaFiles(t *testing.T) []string {
 	var files []string
 	for _, pattern := range []string{"*/lua/*.lua", "internal/*/lua/*.lua", "internal/*/*/lua/*.lua"} {
 		found, err := fs.Glob(os.DirFS("."), pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		files = append(files, found...)
 	}
 	return files

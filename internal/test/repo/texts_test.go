@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
@@ -23,9 +24,7 @@ func TestErrorTextsHaveOnePrefixOneLineAndTheNameOnce(t *testing.T) {
 		gone := ended.Context(t.Context())
 		w.Release(ended)
 		forced := w.Lock(t.Context(), p.Mutex("forced"))
-		if _, err := q.Mutex("forced").ForceRelease(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, redistest.Err(q.Mutex("forced").ForceRelease(t.Context())))
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 
@@ -67,9 +66,7 @@ func TestErrorTextsHaveOnePrefixOneLineAndTheNameOnce(t *testing.T) {
 			if strings.Contains(text, "\n") {
 				t.Errorf("%s: several lines: %s", tc.what, text)
 			}
-			if n := strings.Count(text, `"`+tc.name+`"`); n != 1 {
-				t.Errorf("%s: the name is there %d times: %s", tc.what, n, text)
-			}
+			world.Equal(t, strings.Count(text, `"`+tc.name+`"`), 1, "the name is there %d times: %s (%s)", text, tc.what)
 			if strings.Contains(text, "user_script") || !strings.Contains(text, tc.says) {
 				t.Errorf("%s: want %q, and nothing of scripts: %s", tc.what, tc.says, text)
 			}

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // chineseOwn is a page of its own: the list of the Chinese pages, and their glossary. It translates no other.
@@ -75,9 +76,7 @@ func TestPagesSwitchBetweenTheLanguages(t *testing.T) {
 func linkPath(t *testing.T, from, to string) string {
 	t.Helper()
 	path, err := filepath.Rel(filepath.Dir(from), to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return filepath.ToSlash(path)
 }
 

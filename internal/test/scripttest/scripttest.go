@@ -67,9 +67,7 @@ func (s State) Put(t testing.TB, rdb redis.UniversalClient) {
 func Now(t testing.TB, rdb redis.UniversalClient) int64 {
 	t.Helper()
 	at, err := rdb.Time(context.Background()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, err)
 	return at.UnixMicro()
 }
 
@@ -105,9 +103,7 @@ func Code(err error) string {
 // WithoutMemory makes the server refuse what needs memory.
 func WithoutMemory(t testing.TB, rdb redis.UniversalClient) {
 	t.Helper()
-	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Must(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
 }
 
 // Ends fails the test for each of the keys that has no expiry; without keys, for any key of the server.
@@ -128,9 +124,7 @@ func Ends(t testing.TB, rdb redis.UniversalClient, keys ...string) {
 func Twice(t testing.TB, what, reply, again, after string, send, left func() string) {
 	t.Helper()
 	for n, want := range []string{reply, cmp.Or(again, reply)} {
-		if got := send(); got != want {
-			t.Errorf("%s, sending %d: reply %q, want %q", what, n+1, got, want)
-		}
+		redistest.Equal(t, send(), want, "reply %q, want %q (%s, sending %d)", want, what, n+1)
 		if got := left(); got != after {
 			t.Errorf("%s, sending %d leaves\n     %q\nwant %q", what, n+1, got, after)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // read returns what goes to go-redis for a URL.
@@ -242,9 +244,7 @@ func TestNoPartOfAPasswordIsPrinted(t *testing.T) {
 func TestClientsOfOneAddress(t *testing.T) {
 	for _, url := range []string{"rediss://:p@a/1", "rediss+cluster://:p@a,b", "rediss+sentinel://:p@a,b/main"} {
 		a, err := Parse(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		a.TLS().ServerName = "other"
 		before := read(a)
 		for range 2 {
@@ -261,8 +261,6 @@ func TestClientsOfOneAddress(t *testing.T) {
 			}
 			_ = c.Close()
 		}
-		if read(a) != before {
-			t.Errorf("%s: %s, was %s", url, read(a), before)
-		}
+		redistest.Equal(t, read(a), before, "%s, was %s (%s)", before, url)
 	}
 }

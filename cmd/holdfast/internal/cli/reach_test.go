@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/address"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // reply is an error that a server answers.
@@ -50,9 +51,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		{sentinels, reply("WRONGPASS invalid"), 77, "Redis at redis+sentinel://"},
 	} {
 		at, err := address.Parse(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redistest.Must(t, err)
 		final, err := judge(c.err, at)
 		code, _ := codeOf(err)
 		if !final {

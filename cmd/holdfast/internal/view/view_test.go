@@ -17,9 +17,7 @@ func TestName(t *testing.T) {
 		"orders:42": "orders:42", "": `""`, "a b": `"a b"`, "ключ": "ключ", "a\x1b[2J": `"a\x1b[2J"`, "a\nb": `"a\nb"`,
 		"a\xffb": `"a\xffb"`, `a"b`: `"a\"b"`, `a\b`: `"a\\b"`, "-": `"-"`, "a\u202eb": `"a\u202eb"`, "a\u00a0b": `"a\u00a0b"`,
 	} {
-		if got := Name(name); got != want {
-			t.Errorf("%q: %s, want %s", name, got, want)
-		}
+		redistest.Equal(t, Name(name), want, "%s, want %s (%q)", want, name)
 	}
 }
 
@@ -28,9 +26,7 @@ func TestText(t *testing.T) {
 		"billing-7f9c/pid 12": "billing-7f9c/pid 12",
 		"x  5s ago":           `"x  5s ago"`, " x": `" x"`, "a\x07": `"a\a"`, `"x"`: `"\"x\""`,
 	} {
-		if got := Text(text); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
+		redistest.Equal(t, Text(text), want, "%s, want %s (%q)", want, text)
 	}
 }
 
@@ -40,9 +36,7 @@ func TestDuration(t *testing.T) {
 		99 * time.Second: "99s", 192 * time.Second: "3m12s", 2*time.Hour + 5*time.Minute: "2h05m", 76 * time.Hour: "3d04h",
 		-5 * time.Second: "-5s", holdfast.NoExpiry: "no end",
 	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
+		redistest.Equal(t, Duration(d), want, "%s, want %s (%v)", want, d)
 	}
 }
 
@@ -71,9 +65,7 @@ func TestState(t *testing.T) {
 		"permit 0123abcd…":          {Kind: holdfast.KindUnknown, Holders: []holdfast.Holder{{Permit: "0123abcd4567ef89"}}},
 		`"x\x1b" (ac9cf787…:5)`[:7]: {Kind: holdfast.KindOnce, State: "working", Holders: []holdfast.Holder{{Owner: owner, Who: "x\x1b"}}},
 	} {
-		if got := State(i); got != want {
-			t.Errorf("%v: %s, want %s", i, got, want)
-		}
+		redistest.Equal(t, State(i), want, "%s, want %s (%v)", want, i)
 	}
 	full := holdfast.Holder{Owner: owner, Who: "pod-1", Note: "line\n", Write: true, Count: 2}
 	if got, want := Holder(full), `pod-1 (ac9cf787…:5), writes, 2 leases; "line\n"`; got != want {

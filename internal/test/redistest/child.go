@@ -158,9 +158,6 @@ func (c *ChildProc) Send(format string, args ...any) {
 	}
 }
 
-// CloseInput ends the child's input, and so its context.
-func (c *ChildProc) CloseInput() { c.stdin.Close() }
-
 // Line returns the child's next line. It fails the test after a minute, or when the child is
 // gone and all of its lines have been read.
 func (c *ChildProc) Line() string {

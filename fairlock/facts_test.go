@@ -16,7 +16,7 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, placeKept, "docs/fairlock.md", "passed over {} after it was last heard of", "what is left of the {}")
 	doctest.Says(t, placeKept, "docs/hand-over.md", "(a FairMutex: {})")
 	doctest.Says(t, placeKept, "docs/redisson-interop.md", "(a `FairMutex`: {})")
-	doctest.Says(t, placeKept, "fairlock/fairlock.go", "heard of it for {}")
+	doctest.Says(t, placeKept, "fairlock/fairlock.go", "has sent nothing for {}")
 	doctest.Says(t, placeKept, "internal/lockhash/lua/queue.lua", "kept for longer than {}")
 }
 

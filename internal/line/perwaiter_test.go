@@ -154,7 +154,7 @@ func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
 	doctest.Says(t, PollBound, "docs/faq.md", "up to {}")
 	doctest.Says(t, PollBound, "docs/redisson-interop.md", "by poll, {}", "within {}")
 	doctest.Says(t, PollBound, "docs/security.md", "by asking every {}")
-	doctest.Says(t, PollBound, "latch/latch.go", "within {} of it")
+	doctest.Says(t, PollBound, "latch/latch.go", "get ErrDeleted, within {}")
 	doctest.Says(t, beats, "docs/architecture.md", "{} at a time")
 	doctest.Says(t, openFor, "docs/architecture.md", "left to them for {}")
 	doctest.Says(t, openFor, "docs/keyspace.md", "for {}")

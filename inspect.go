@@ -89,7 +89,7 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 // keys with that prefix are inspected, and names come without it. InspectAll asks every master.
 //
 // It leaves out free names, what is no synchronizer, keys of a Once whose work is done, barriers at which
-// nobody waits, and limits of which something can be taken. A paused name is never left out. Any whole
+// nobody waits, and limits from which something can be taken. A paused name is never left out. Any whole
 // number counts as KindCount.
 //
 // The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is

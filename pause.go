@@ -41,7 +41,7 @@ type PauseOption func(*Pause)
 // days ahead.
 func Until(t time.Time) PauseOption { return func(p *Pause) { p.Until = t } }
 
-// Because gives the reason, of which 256 bytes are kept. Inspect and errors that match ErrPaused
+// Because gives the reason; its first 256 bytes are kept. Inspect and errors that match ErrPaused
 // show it.
 func Because(text string) PauseOption { return func(p *Pause) { p.Because = text } }
 

@@ -1,6 +1,6 @@
 // Package fairlock is the reentrant lock that is granted in the order of arrival, across processes.
-// The lock itself is that of package rlock, in the layout of Redisson's RLock, so the two kinds
-// exclude each other, and Java. The queue is Holdfast's own: sorted sets in the order of the
+// The lock itself is that of package rlock, in the layout of Redisson's RLock, so both kinds and Java exclude one
+// another. The queue is Holdfast's own: sorted sets in the order of the
 // server's clock.
 //
 // Programs make a Mutex with Client.FairMutex.

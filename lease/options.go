@@ -46,8 +46,8 @@ func MaxHold(d time.Duration) Option {
 
 // Grace makes the lease end d before Redis can grant what it holds to anybody else, so that the work
 // has time to stop: its contexts, Done and Deadline come d sooner than without Grace. What is held
-// stays held meanwhile, and Release frees it at once; if nested leases ended together, the last Release
-// does. If the process dies, the thing is free when it would have been without Grace. The lease is
+// stays held meanwhile, and Release frees it at once; of nested leases that ended together, the last Release frees
+// it. If the process dies, the thing is free when it would have been without Grace. The lease is
 // renewed every third of its length minus d. A waiter to which the thing is handed over asks Redis once
 // more before its Lock returns. A Fixed(l) lease ends with ErrExpired after l minus d.
 //

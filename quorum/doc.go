@@ -59,8 +59,8 @@
 //     lost the marker as well.
 //   - A marker that came about during a round does not count for that round (errBegun): the server
 //     may have granted, and have forgotten that before it was marked. It counts in the next.
-//   - A quorum begins only if all servers were without a marker at one time: all have answered, and
-//     have been asked once more, and still had the markers that they had.
+//   - A quorum begins only if all servers were without a marker of a quorum at one time: all answered, were asked
+//     once more, and still had the markers of their first answers.
 //   - A marker is replaced only by one that names it, so a late request changes nothing.
 //   - A hold is made only once the token is on a majority, and only if the majority is still valid
 //     after that.

@@ -20,8 +20,8 @@ import (
 //   - when another member is to have the shard: its cause matches ErrResigned. That member begins its work once this
 //     work has returned, however long that takes; if it takes a whole lease, that is logged. The work on other
 //     shards goes on.
-//   - when the member is lost, with ErrLost: Redis was out of reach for a lease, has refused for a lease and 3 s to say
-//     what the member has, or has lost its data. Then all works end, before others can have their shards. When they
+//   - when the member is lost, with ErrLost: Redis was out of reach for a lease, has refused to say what the member
+//     has, for a lease and 3 s, or has lost its data. Then all works end, before others can have their shards. When they
 //     have returned, Run goes on as a new member.
 //   - when ctx ends. When all works have returned, the shards are given up, and Run returns an error that
 //     matches ctx's.

@@ -21,7 +21,7 @@ var pauseBugs = []bug{
 		at: "internal/pause/lua/finish.lua", old: "if not was or string.sub(was, 1, #ARGV[2] + 1) ~= ARGV[2] .. '\\n' then", new: "if not was then"},
 	{name: "the undo of a Pause that was replaced leaves it to be brought back", by: "internal/pause TestScripts",
 		at: "internal/pause/lua/finish.lua", old: "if ARGV[4] == '1' and earlier and", new: "if ARGV[4] == '2' and earlier and"},
-	{name: "who waits for the end of a pause waits through Shutdown", by: ". TestPause_Shutdown",
+	{name: "a wait for the end of a pause goes on through Shutdown", by: ". TestPause_Shutdown",
 		at: "internal/pause Wait", old: "defer context.AfterFunc(e.Draining(), cancel)()"},
 	{name: "Do(Pausable) heeds a pause of another name", by: ". TestPause_OnceAndDo",
 		at: ". unpaused", old: "key, err = e.Keys.ForPause(key)", new: "key = e.Keys.PauseAt(key)"},

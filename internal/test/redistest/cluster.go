@@ -88,20 +88,31 @@ func (c *ClusterSet) form(masters int) {
 			c.do(n, addSlots(i*slots/masters, (i+1)*slots/masters)...)
 		}
 	}
-	for _, a := range c.nodes {
-		for _, b := range c.nodes {
-			if a != b {
-				c.do(a, "CLUSTER", "MEET", c.host, b.port)
-			}
-		}
+	for _, n := range c.nodes {
+		c.meet(n)
 	}
 	Eventually(c.t, patience, "all nodes know each other", func() error {
-		return c.everyNode(func(n *clusterNode) error { return c.knowsAll(n, 0) })
+		return c.everyNode(func(n *clusterNode) error {
+			if view, err := n.view(); err == nil && len(view) < len(c.nodes) {
+				c.meet(n) // Redis gives up a handshake that takes more than a second
+			}
+			return c.knowsAll(n, 0)
+		})
 	})
 	for i, n := range c.nodes[masters:] {
 		c.do(n, "CLUSTER", "REPLICATE", c.nodes[i%masters].id)
 	}
 	c.Settle()
+}
+
+// meet introduces a node to all others.
+func (c *ClusterSet) meet(n *clusterNode) {
+	c.t.Helper()
+	for _, other := range c.nodes {
+		if other != n {
+			c.do(n, "CLUSTER", "MEET", c.host, other.port)
+		}
+	}
 }
 
 // addSlots names the slots one by one: only Redis 7 and later know ranges.

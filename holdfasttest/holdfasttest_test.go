@@ -256,6 +256,22 @@ func TestFailover(t *testing.T) {
 	})
 }
 
+// This catches a history of which sorted sets change when those of the server do.
+func TestFailover_OfSortedSets(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		c := s.Client()
+		for range 2 {
+			_, err := c.Slots("x", 2).Acquire(t.Context())
+			redistest.Must(t, err)
+			synctest.Wait()
+		}
+		s.Failover(1)
+		other, err := s.Client().Slots("x", 2).TryAcquire(t.Context())
+		redistest.Must(t, err)
+		redistest.Equal(t, other.Number(), 1, "it has number %d, want %d")
+	})
+}
+
 func TestLockers(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		granted := holdfasttest.Granting(t)

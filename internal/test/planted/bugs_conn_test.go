@@ -179,6 +179,8 @@ var connBugs = []bug{
 		at: ". denied", old: "|| conn.LacksCommand(err)", new: "|| conn.LacksCommand(err) && false"},
 	{name: "a lease that is over takes the next one's lock with it", by: "holdfasttest TestCheckExclusive_ASectionThatIsLost",
 		at: "holdfasttest Probe.lose", old: "if p.lease.Err() != nil { return }"},
+	{name: "a server that takes over has the sorted sets of the one before", by: "holdfasttest TestFailover_OfSortedSets",
+		at: "internal/test/redistest MiniServer.Values", old: "return maps.Clone(scores)", new: "return scores"},
 	{name: "the time in Pause counts against a section", by: "holdfasttest TestCheckExclusive_ASectionThatIsLost",
 		at: "holdfasttest pauses.end", old: "p.past += time.Since(p.since)", new: "_ = p.since"},
 	{name: "permits do not expire for a test", by: "holdfasttest TestLoseAndExpireOfEachKind",

@@ -40,11 +40,13 @@ func (m *MiniServer) Values() map[string]Value {
 				v.hash[f] = m.HGet(key, f)
 			}
 		case "zset":
-			v.scores, _ = m.SortedSet(key)
+			scores, _ := m.SortedSet(key)
+			v.scores = locked(m, func() map[string]float64 { return maps.Clone(scores) })
 		case "set":
 			v.members, _ = m.Members(key)
 		case "list":
-			v.members, _ = m.List(key)
+			members, _ := m.List(key)
+			v.members = locked(m, func() []string { return slices.Clone(members) })
 		default:
 			continue
 		}
@@ -54,6 +56,13 @@ func (m *MiniServer) Values() map[string]Value {
 		all[key] = v
 	}
 	return all
+}
+
+// locked returns what read returns while no command runs: miniredis hands out its own sorted sets and lists.
+func locked[T any](m *MiniServer, read func() T) T {
+	m.Lock()
+	defer m.Unlock()
+	return read()
 }
 
 // SetValues puts values in place of what is stored in database 0, except those that have ended by

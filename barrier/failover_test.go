@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/barrier"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
 )
 
 // forgets has a server take over on which everything is as it was when the values were taken.
@@ -81,6 +82,7 @@ func TestAwait_AGenerationOfThePast(t *testing.T) {
 		if g := trips(t, soon, append(third, come(w, 3, p, q)...)...); g <= last {
 			t.Errorf("generation %d after %d", g, last)
 		}
+		time.Sleep(lease.DefaultLease) // nobody renews the places that the new master remembers
 	})
 }
 
@@ -102,5 +104,6 @@ func TestAwait_AGenerationOfThePastAfterErrUnknown(t *testing.T) {
 		if g := trips(t, soon, append(third, come(w, 3, p, q)...)...); g <= unknown.trip.Generation {
 			t.Errorf("generation %d after %d", g, unknown.trip.Generation)
 		}
+		time.Sleep(lease.DefaultLease)
 	})
 }

@@ -27,7 +27,8 @@ type watch struct {
 	last  holdfast.Event // the last look
 }
 
-// watched has a goroutine watch names until it is stopped.
+// watched has a goroutine watch names until it is stopped. It returns between two looks: what a test then does within no
+// time, no look finds half done.
 func watched(t *testing.T, c *holdfast.Client, pattern string, options ...holdfast.WatchOption) *watch {
 	t.Helper()
 	w := &watch{}
@@ -36,6 +37,7 @@ func watched(t *testing.T, c *holdfast.Client, pattern string, options ...holdfa
 			w.take(e)
 		}
 	})
+	time.Sleep(500 * time.Millisecond)
 	return w
 }
 
@@ -170,6 +172,35 @@ func TestWatch_ASlowLoop(t *testing.T) {
 		if released != 150 || looks != 4 {
 			t.Errorf("%d releases in %d looks", released, looks)
 		}
+	})
+}
+
+// This catches a first look that ends before Redis has confirmed the subscription: of a release that comes then, nothing
+// would be reported.
+func TestWatch_HearsFromItsFirstLookOn(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		proxy := mini.Proxy()
+		proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "PSUBSCRIBE" {
+				return redistest.Delay(100 * time.Millisecond)
+			}
+			return redistest.Pass
+		})
+		c, works := holdfast.New(proxy.Client(t)), known(t, mini, "pod-1")
+		defer c.Close()
+		looks := 0
+		for e := range c.Watch(t.Context(), "x") {
+			if e.What == holdfast.EventUnseen {
+				return
+			}
+			if looks++; looks == 2 {
+				break
+			}
+			must(t, holdfast.Do(t.Context(), works.Mutex("x"), func(context.Context) error { return nil }))
+			time.Sleep(time.Second)
+		}
+		t.Error("the release was not reported")
 	})
 }
 

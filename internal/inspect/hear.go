@@ -6,6 +6,9 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/keys"
@@ -57,17 +60,12 @@ func Listen(ctx context.Context, m *conn.Manager, space keys.Space, server, name
 	e := &Ear{Wake: make(chan struct{}, 1)}
 	rdb := m.DialAtOnce(server)
 	sub := rdb.PSubscribe(ctx, at.patterns()...)
+	e.begin(ctx, sub, at)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for message := range sub.Channel() { // closed by Close
-			if f, released := at.released(message.Channel, message.Payload); released {
-				e.releases[f].Add(1)
-			}
-			select {
-			case e.Wake <- struct{}{}:
-			default:
-			}
+			e.hear(at, message)
 		}
 	}()
 	e.stop = func() {
@@ -76,6 +74,37 @@ func Listen(ctx context.Context, m *conn.Manager, space keys.Space, server, name
 		<-done
 	}
 	return e
+}
+
+// confirmation is how long Redis has to confirm a pattern before the look goes on.
+const confirmation = time.Second
+
+// begin waits until Redis has confirmed each pattern: a release before that is not heard, and the look that comes next would
+// not find it either. After an error, or where Redis does not answer, go-redis subscribes again in the background.
+func (e *Ear) begin(ctx context.Context, sub *redis.PubSub, at channels) {
+	for left := len(at.patterns()); left > 0; {
+		message, err := sub.ReceiveTimeout(ctx, confirmation)
+		switch m := message.(type) {
+		case *redis.Subscription:
+			left--
+		case *redis.Message:
+			e.hear(at, m)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hear counts a release that a message announces, and brings the next look forward.
+func (e *Ear) hear(at channels, message *redis.Message) {
+	if f, released := at.released(message.Channel, message.Payload); released {
+		e.releases[f].Add(1)
+	}
+	select {
+	case e.Wake <- struct{}{}:
+	default:
+	}
 }
 
 // channels are those on which something is said about a name, whatever its kind; "" where the name can be of no such

@@ -44,6 +44,8 @@ var inspectBugs = []bug{
 		at: ". looker.watch", old: "if regular {", new: "if regular || true {"},
 	{name: "a Watch that begins reports what was there as news", by: ". TestWatch_GrantedPassedReleasedExpired",
 		at: ". looker.compare", old: "if !first {", new: "if !first || true {"},
+	{name: "a Watch does not wait until Redis has confirmed its subscription", by: ". TestWatch_HearsFromItsFirstLookOn",
+		at: "internal/inspect Listen", old: "e.begin(ctx, sub, at)"},
 	{name: "a Watch does not notice that Redis is silent", by: ". TestWatch_AnOutage",
 		at: "internal/inspect WhileAnswering", old: "cancel(fmt.Errorf(\"%w: Redis has not answered for %v\", errs.Unavailable, patience))", new: "_ = fmt.Errorf; _ = errs.Unavailable"},
 	{name: "a Watch that is closed does not say why it ends", by: ". TestWatch_Ends",

@@ -16,14 +16,16 @@ import (
 	"github.com/holdfast-go/holdfast/quorum"
 )
 
-// Finding is one property of a Redis that voids or endangers a promise of Holdfast.
+// Finding is one problem that Check has found on a Redis server. The problem breaks or endangers a promise
+// of Holdfast.
 type Finding struct {
 	Server  string // the server's address
 	Problem Problem
-	// Kind is, if Problem is Rights, the synchronizer that lacks rights, by its name in spans (holdfast.kind): "mutex",
-	// "fairmutex", "rwlock", "semaphore", "permits", "slots", "latch", "barrier", "limiter", "once", "leader" or
-	// "quorum"; or "identity", if WithIdentity lacks rights. It is "" if Check itself lacks rights, or if Replicas
-	// lacks WAIT. A program that does not use a kind can ignore its findings.
+	// Kind is set if Problem is Rights. It names the kind of synchronizer for which the Redis user lacks a
+	// right, as holdfast.kind does in spans: "mutex", "fairmutex", "rwlock", "semaphore", "permits",
+	// "slots", "latch", "barrier", "limiter", "once", "leader" or "quorum". It is "identity" if
+	// WithIdentity lacks a right. It is "" if Check itself lacks a right, or if Replicas lacks the right to
+	// use WAIT. A program that does not use a kind can ignore the findings of that Kind.
 	Kind   string
 	Detail string // a description for people
 }
@@ -36,41 +38,44 @@ type Problem string
 
 // The problems that Check looks for.
 const (
-	// Eviction: when its memory is full, Redis may drop a lock that is held. Then two may hold it.
+	// Eviction: if the memory of Redis is full, Redis may delete a lock that is held. Then two callers may
+	// hold the lock.
 	Eviction Problem = "eviction"
-	// Persistence: when it restarts, Redis forgets the locks that are held. Then two may hold one
-	// lock.
+	// Persistence: Redis does not keep its data safely on disk. If it restarts, it forgets locks that are
+	// held. Then two callers may hold the same lock.
 	Persistence Problem = "persistence"
-	// Replication: a grant is lost if the master fails before the grant has reached the replica
-	// that takes over. Then two may hold the same lock.
+	// Replication: if the master fails before a grant has reached the replica that takes over, the grant is
+	// lost. Then two callers may hold the same lock.
 	Replication Problem = "replication"
-	// Rights: the Redis user may not do something that Holdfast needs, or the server lacks a command,
-	// for example because it was renamed or disabled.
+	// Rights: the Redis user lacks a right that Holdfast needs, or the server lacks a command, for example
+	// because the command was renamed or disabled.
 	Rights Problem = "rights"
-	// Servers: this server belongs to a Quorum of one server, which outlives no failure, or of
-	// an even number of servers, which outlives no more failures than one server fewer would.
+	// Servers: this server belongs to a Quorum of one server, or of an even number of servers. One server
+	// survives no failure. Four servers survive only one failure, as three do.
 	Servers Problem = "servers"
-	// Connections: 80 % or more of the connections that the server allows (maxclients) are in use.
-	// At the limit it refuses new ones: then calls that need a new one wait until their context
-	// ends, or return ErrUnavailable.
+	// Connections: at least 80 % of the connections that the server allows (maxclients) are in use. At the
+	// limit the server refuses new connections. Then a call that needs a new connection waits until its
+	// context ends, or returns ErrUnavailable.
 	Connections Problem = "connections"
 )
 
-// Check asks every master behind the Client what could void the promises in docs/guarantees.md: an eviction
-// policy, missing persistence, asynchronous replication, missing rights, and a quorum of one server or of an
-// even number. It also finds a server near its limit of connections. If the Client waits for replicas, Check
-// also reports too few connected replicas, and a user that may not use WAIT. If there is nothing to report,
-// Check returns no findings. If Check itself fails, it returns the error and what it had found before. The
-// findings may explain the error: a server may be at its limit of connections.
+// Check asks every master of the Client's Redis about everything that could break the promises in
+// docs/guarantees.md: an eviction policy, missing persistence, asynchronous replication, missing rights,
+// and a Quorum of one server or of an even number of servers. Check also reports a server that is near its
+// limit of connections. If the Client waits for replicas, Check also reports that too few replicas are
+// connected, or that the Redis user may not use WAIT. If there is nothing to report, Check returns no
+// findings. If Check itself fails, it returns the error and the findings that it has made before. Those
+// findings may explain the error, for example if a server is at its limit of connections.
 //
-// Rights depend on the names in use and on the kinds of synchronizer. For each of names, by default
-// for "holdfast", Check locks and releases a name of its own that begins with it. There it also
-// tries out the commands, keys and channels of every other kind. What this leaves behind is gone
-// after two seconds. If a kind lacks a right, Check returns a finding of that Kind.
+// Which rights are needed depends on the names in use and on the kinds of synchronizer. So Check makes a
+// new name from each of names, or from "holdfast" if names is empty: the new name begins with the given
+// one. Check locks and releases a lock of that new name, and tries the commands, keys and channels that
+// every other kind would use there. The keys that this leaves in Redis expire after two seconds. If a kind
+// lacks a right, Check returns a finding of that Kind.
 //
-// Check learns of a quorum from the marker that the quorum's first Lock leaves on each server. Before that
-// Lock it reports nothing about the quorum. If servers were added or removed since, the finding is about the
-// earlier set.
+// Check learns of a Quorum from a marker key: the first Lock of the Quorum writes the marker on each
+// server. Before that first Lock, Check reports nothing about the Quorum. If servers were added to the
+// Quorum or removed from it after that Lock, the finding is about the earlier set of servers.
 //
 // Check is meant for the start of a program, and for operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {

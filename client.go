@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Client makes the synchronizers of one Redis. They share the Client's connections, its
-// subscription service and the one goroutine that schedules the renewal of every lease. A
-// process needs one Client for each Redis. A Client may be used by any number of goroutines.
+// Client makes the synchronizers of one Redis. All synchronizers of a Client share its connections, its
+// subscriptions, and the one goroutine that schedules the renewal of every lease. A process needs one
+// Client for each Redis. Any number of goroutines may use a Client.
 type Client struct {
 	engine *engine.Engine
 	config config
@@ -27,13 +27,13 @@ type Client struct {
 	common hold.Settings // of synchronizers made without options of their own
 }
 
-// New returns a Client for the Redis behind rdb, a go-redis client: a *redis.Client, including
-// one made by redis.NewFailoverClient, or a *redis.ClusterClient. New does no I/O. If rdb
-// cannot be served (it is nil, a Ring, or of another type), every call fails with an error that
-// matches ErrBadArgument.
+// New returns a Client for the Redis to which rdb connects. rdb is a go-redis client: a *redis.Client,
+// which redis.NewFailoverClient also returns, or a *redis.ClusterClient. New does no I/O. If Holdfast
+// cannot use rdb, because rdb is nil, a Ring, or of another type, every call of the Client fails with an
+// error that matches ErrBadArgument.
 //
-// Holdfast makes connections of its own with rdb's options, and never closes rdb. Hooks added
-// to rdb do not run on those connections.
+// Holdfast opens its own connections, with rdb's options, and never closes rdb. Hooks that were added to
+// rdb do not run on Holdfast's connections.
 func New(rdb redis.UniversalClient, options ...Option) *Client {
 	c := &Client{config: config{log: slog.New(slog.DiscardHandler)}}
 	for _, o := range options {
@@ -69,9 +69,10 @@ func newEngine(rdb redis.UniversalClient, tel *telemetry.Telemetry, config *conf
 	return e
 }
 
-// ID returns the first eight characters of the Client's id, by which logs, errors and Inspect show it.
-// Each of its Owners, as text, begins with them. They may be logged: nobody can release with them. ID returns ""
-// for a Client whose every call fails.
+// ID returns the first eight characters of the Client's id. Logs, errors and Inspect show the Client by
+// these characters, and the text of each of its Owners begins with them. They may be logged, because nobody
+// can release a lock with them alone. If every call of the Client fails, because of a wrong argument of
+// New, ID returns "".
 func (c *Client) ID() string {
 	if c.engine.Broken() != nil {
 		return ""
@@ -79,16 +80,16 @@ func (c *Client) ID() string {
 	return c.engine.Client()[:8]
 }
 
-// Close ends the Client. Waits return ErrClosed, leases end with ErrClosed and are no longer
-// renewed, and the Client's goroutines and connections end before Close returns. Close always
-// returns nil. It may be called twice, and concurrently.
+// Close ends the Client. Calls that wait return ErrClosed. Leases end with ErrClosed and are no longer
+// renewed. When Close returns, the Client's goroutines and connections have ended. Close always returns
+// nil. It may be called several times, and from several goroutines at once.
 //
-// Close does not release anything. A lock that is still held stays in Redis until its lease runs
-// out, because its work may still be going on: release before closing.
+// Close does not release anything, because the work under a lock may still be going on. A lock that is
+// still held stays in Redis until its lease runs out. So release your locks before you call Close.
 //
-// Close waits for the clean-up after calls that were cancelled just before, for at most 1.5 s, or
-// longer beside a server that answers late. It waits for at most 1.6 s for a function of yours that
-// blocks, such as a log handler.
+// A call that was cancelled just before Close may still have to clean up. Close waits for such clean-ups
+// for at most 1.5 s, or longer if a server answers late. If a function of yours blocks, such as a log
+// handler, Close waits for that function for at most 1.6 s.
 func (c *Client) Close() error {
 	if c.engine.Broken() == nil {
 		c.engine.Close()
@@ -96,20 +97,21 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Shutdown waits until what the Client holds has been released, and then closes the Client; http.Server's
-// Shutdown lets requests finish likewise. While it waits no new lock is granted: Lock, Acquire of leased
-// permits, Attach and Tick return ErrClosed, and so do waits that are under way. Work that is under way
-// goes on: its leases are renewed and may be extended. With a context that carries a lease of this Client
-// it may lock more, and take ticks. A lease on a Quorum counts too, if it holds on this Client's server.
-// When the last lease has ended, and its release is answered, Shutdown closes the Client and returns nil.
+// Shutdown waits until everything that the Client holds has been released, and then closes the Client.
+// While Shutdown waits, the Client grants no new lock: Lock, Acquire of leased permits, Attach and Tick
+// return ErrClosed, and calls that were already waiting return ErrClosed too. Work under a lease goes on:
+// its lease is renewed and may be extended. With a context that carries a lease of this Client, the work
+// may also lock more and call Tick. Shutdown also waits for a lease on a Quorum if that lease is held on
+// this Client's server. When the last lease has ended, and Redis has answered its release, Shutdown closes
+// the Client and returns nil.
 //
-// ctx bounds the wait. If it ends first, Shutdown closes the Client all the same: the leases that are
-// left end with ErrClosed, and their locks stay in Redis until they run out. The error matches ctx's
-// error, and says how many leases were left. A Close meanwhile ends the Shutdown, which then returns
-// nil.
+// ctx bounds the wait. If ctx ends first, Shutdown closes the Client anyway: the leases that are left end
+// with ErrClosed, and their locks stay in Redis until they run out. Then Shutdown returns an error that
+// matches ctx's error and says how many leases were left. If Close is called during a Shutdown, the
+// Shutdown ends and returns nil.
 //
-// Shutdown does not wait for work whose lease was lost. Calls of Semaphore and Latch, and queries, still
-// work until the last lease has ended.
+// Shutdown does not wait for work whose lease was lost. Until the last lease has ended, calls of Semaphore
+// and Latch, and queries, still work.
 func (c *Client) Shutdown(ctx context.Context) error {
 	if c.engine.Broken() != nil {
 		return nil

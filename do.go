@@ -12,30 +12,31 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Lockable is anything that Do can lock: any Locker, and a MultiLock or a Quorum, whose Lock
-// returns a handle type of its own.
+// Lockable is anything that Do can lock: any Locker, a MultiLock or a Quorum. A MultiLock and a Quorum are
+// not Lockers, because their Lock methods return types of their own.
 type Lockable[H Handle] interface {
 	Lock(ctx context.Context) (H, error)
 }
 
-// Handle is the part of Lock's result that Do needs.
+// Handle has the methods that Do needs of the value that Lock returns.
 type Handle interface {
 	Name() string
 	Context(parent context.Context) context.Context
 	Release(ctx context.Context) error
 }
 
-// Do runs work under the lock. It waits for the lock as long as ctx and WaitAtMost allow. It gives work
-// a context that is cancelled if the lock is lost, and releases the lock when work returns or panics.
+// Do runs work under the lock. Do waits for the lock as long as ctx and WaitAtMost allow. The context that
+// work gets is cancelled if the lock is lost. When work returns or panics, Do releases the lock.
 //
-// If the lock is not granted, work does not run, and the error says why: ErrBusy if another held it
-// until the wait ended. Otherwise Do returns work's error. If the lock was lost while work ran, or
-// the release failed, Do joins the error that says so, and errors.Is finds both. Do leaves that
-// error out if work's error matches it already, as an error made of context.Cause does. A fixed
-// lease that ends before work does counts as lost, with ErrExpired.
+// If the lock is not granted, work does not run, and the error says why: it matches ErrBusy if another
+// caller held the lock until the wait ended. If the lock is granted, Do returns work's error. If the lock
+// was lost while work ran, or if the release failed, Do also returns that second error, joined to work's
+// error, so that errors.Is finds both. If work's error already matches the second error, for example
+// because work returned context.Cause of its context, Do does not add the second error. If a fixed lease
+// ends before work returns, that counts as lost, with ErrExpired.
 //
-// The error does not say whether work ran: ErrLost, ErrUnavailable and ErrClosed may come from Lock or
-// from the release. If that matters, let work note that it has begun.
+// The error does not say whether work ran, because ErrLost, ErrUnavailable and ErrClosed may come from Lock
+// or from the release. If you need to know, let work record that it has begun.
 func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context.Context) error, options ...DoOption) error {
 	_, err := DoValue(ctx, locker, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, work(ctx)
@@ -43,9 +44,9 @@ func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context
 	return err
 }
 
-// DoValue is Do for work that returns a value. It returns work's value even with an error: the
-// caller decides whether the value counts if the lock was lost. If the lock is not granted, it
-// returns the zero value.
+// DoValue is Do for work that returns a value. DoValue returns work's value even if it also returns an
+// error, because only the caller can decide whether the value counts after the lock was lost. If the lock
+// is not granted, DoValue returns the zero value.
 func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func(ctx context.Context) (T, error), options ...DoOption) (value T, err error) {
 	var d doing
 	for _, o := range options {
@@ -162,41 +163,42 @@ type doing struct {
 	onExit    func(ctx context.Context, held Handle, err error)
 }
 
-// WaitAtMost makes Do wait for the lock for at most d, and for no longer than ctx allows. It does
-// not bound the work. If d is 0, Do asks once, by TryLock. If d is negative, or is 0 and the Lockable
-// has no TryLock, the error matches ErrBadArgument.
+// WaitAtMost makes Do wait for the lock for at most d, and not longer than ctx allows. It does not bound
+// the work. If d is 0, Do asks once, by TryLock. If d is negative, or if d is 0 and the Lockable has no
+// TryLock, Do's error matches ErrBadArgument.
 //
-// The errors are those of Lock with a context that ends after d, or of TryLock if d is 0. If
-// another held the lock all the time, the error matches ErrBusy. If Redis could not be asked, it
-// matches ErrUnavailable; with 0, Redis has 3 s to answer. If d ended the wait, the error also
-// matches context.DeadlineExceeded.
+// If the lock is not granted, Do returns the error that Lock returns for a context that ends after d, or
+// that TryLock returns if d is 0. If another caller held the lock all the time, the error matches ErrBusy.
+// If Redis did not answer in time, the error matches ErrUnavailable. If d is 0, Redis has 3 s to answer. If
+// d ended the wait, the error also matches context.DeadlineExceeded.
 func WaitAtMost(d time.Duration) DoOption {
 	return func(o *doing) { o.wait = &d }
 }
 
-// AtLeast makes the lock stay held until d after its grant, even if work returns sooner, fails or
-// panics. Do returns when work does. Nobody is granted the lock before d is over, even if the process
-// ends. It is for jobs that several processes start by their own clocks: at least d passes between two
-// runs. It is ShedLock's lockAtLeastFor. See lease.Lease.AtLeast for what a crash leaves.
+// AtLeast keeps the lock held until d after its grant, even if work returns sooner, fails or panics. Do
+// itself returns when work returns. Until d is over, nobody else is granted the lock, even if the process
+// ends. Use AtLeast for a job that several processes start, each by its own clock: at least d passes from
+// the grant of one run to the grant of the next run. It corresponds to ShedLock's lockAtLeastFor.
+// lease.Lease.AtLeast says how long the lock stays held after a crash.
 //
-// It works for a Mutex, a FairMutex, a stripe, and a Lockable of your own whose handle has a
-// Lease's method AtLeast. For any other lock, or if d is negative, work does not run, and the error
-// matches ErrBadArgument. If d is longer than the lease, Do sends one more request; if that fails,
-// work does not run.
+// AtLeast works for a Mutex, a FairMutex and a stripe. It also works for a Lockable of your own if the
+// handle has the method AtLeast of a Lease. For any other lock, or if d is negative, work does not run, and
+// Do's error matches ErrBadArgument. If d is longer than the lease, Do sends one more request. If that
+// request fails, work does not run.
 func AtLeast(d time.Duration) DoOption {
 	return func(o *doing) { o.atLeast = d }
 }
 
-// OnAcquire makes Do call hook after the grant and before work, with work's context and what Lock
-// returned: a *Lease, a *MultiLease or a *QuorumLease, or the Handle of a Lockable of your own.
-// held.Name() is the name of the lock. If hook panics, work does not run and the lock is released.
+// OnAcquire makes Do call hook after the grant and before work. hook gets work's context and the value that
+// Lock returned: a *Lease, a *MultiLease, a *QuorumLease, or the Handle of a Lockable of your own.
+// held.Name() is the name of the lock. If hook panics, work does not run, and Do releases the lock.
 func OnAcquire(hook func(ctx context.Context, held Handle)) DoOption {
 	return func(d *doing) { d.onAcquire = hook }
 }
 
-// OnExit makes Do call hook after it has released the lock, with what Lock returned, which has ended by
-// then, and with the error that Do returns. Do also calls hook if work failed or panicked, but not if
-// the lock was not granted.
+// OnExit makes Do call hook after it has released the lock. hook gets the value that Lock returned, which
+// has ended by then, and the error that Do returns. Do also calls hook if work failed or panicked. Do does
+// not call hook if the lock was not granted.
 func OnExit(hook func(ctx context.Context, held Handle, err error)) DoOption {
 	return func(d *doing) { d.onExit = hook }
 }

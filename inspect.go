@@ -14,18 +14,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/inspect"
 )
 
-// Inspect returns the state of a name: who holds it, since when and for how long, and how many
-// wait. It asks the master once, and once more for the identities of the Clients that it has found;
-// it writes nothing. Any name may be inspected; what is no synchronizer is KindUnknown.
+// Inspect returns the state of a name: who holds it, since when and for how long, and how many callers
+// wait. Inspect sends one request to the master, and one more for the identities of the Clients that it has
+// found. It writes nothing. You may inspect any name: if the key is not a synchronizer, the Kind is
+// KindUnknown.
 //
-// If a lock has more than some hundred readers, Inspect asks for about 256 of them at a time. A
-// reader that holds the lock from the beginning to the end is among the Holders; a reader that
-// comes or goes meanwhile may or may not be. After a failover meanwhile some readers may be
-// missing.
+// If a lock has more than a few hundred readers, Inspect sends several requests, each for about 256
+// readers. A reader that holds the lock during the whole call is among the Holders. A reader that comes or
+// goes during the call may be among the Holders or not. If there is a failover during the call, some
+// readers may be missing.
 //
-// Inspect retries transient errors until ctx ends; then the error matches ctx's. Otherwise the
-// error matches ErrDenied, ErrBadArgument or ErrClosed. What is at other keys of the name counts as not known if the
-// user may not read them.
+// If Redis returns a transient error, Inspect tries again until ctx ends. Then the error matches ctx's
+// error. Any other error matches ErrDenied, ErrBadArgument or ErrClosed. A name has several keys; if the
+// user may not read some of them, what they would show counts as not known.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {
@@ -84,22 +85,22 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	return i, nil
 }
 
-// InspectAll inspects every name that matches the pattern. The pattern has the syntax of Redis's
-// SCAN, and is compared with names as they are in Redis; "" matches all. With WithKeyPrefix only
-// keys with that prefix are inspected, and names come without it. InspectAll asks every master.
+// InspectAll inspects every name that matches the pattern, on every master. The pattern has the syntax of
+// Redis's SCAN, and is compared with the names as they are in Redis. The pattern "" matches all names. With
+// WithKeyPrefix, InspectAll inspects only keys with that prefix, and returns the names without the prefix.
 //
-// It leaves out free names, what is no synchronizer, keys of a Once whose work is done, barriers at which
-// nobody waits, and limits from which something can be taken. A paused name is never left out. Any whole
-// number counts as KindCount.
+// InspectAll leaves out free names, keys that are not synchronizers, keys of a Once whose work is not under
+// way, barriers at which nobody waits, and limits from which something can be taken. It never leaves out a
+// name that is paused. Any whole number counts as KindCount.
 //
-// The result is not a snapshot: each Inspection has its own instant. A name that is there all the time is
-// returned once; a name that appears or goes meanwhile is returned once or not at all. After an error with
-// a Name, which is about that name, the others follow. An error without a Name is the last: ctx has ended,
-// or some of the keys could not be read.
+// The result is not a snapshot, because each name is inspected at its own instant. A name that exists
+// during the whole call is returned once. A name that appears or disappears during the call is returned
+// once or not at all. If an error comes with a Name, the error is about that name, and the other names
+// follow. An error without a Name ends the sequence: ctx has ended, or some of the keys could not be read.
 //
-// InspectAll scans all keys of the servers, some hundred at a time, on a connection of its own, and
-// remembers the names that it has returned. It inspects each hash and each number, and skips other
-// strings. It takes at most half of the server's time.
+// InspectAll scans all keys of the servers, about 500 at a time, on a connection of its own. It inspects
+// each hash and each whole number, and skips other strings. It uses at most half of the server's time. It
+// remembers all names that it has returned.
 func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspection, error] {
 	pattern = cmp.Or(pattern, "*")
 	return func(yield func(Inspection, error) bool) {

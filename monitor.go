@@ -13,37 +13,39 @@ import (
 
 // MonitorOptions configures Monitor.
 type MonitorOptions struct {
-	// Pattern selects the names, as they are in Redis, in the syntax of SCAN. The default is all
-	// names.
+	// Pattern selects the names, in the syntax of SCAN. It is compared with the names as they are in Redis.
+	// The default is all names.
 	Pattern string
-	// Threshold is how long a lock may be held, or a permit taken, before it is reported. It is
-	// required.
+	// Threshold is how long a lock may be held, or a permit taken, before Monitor reports it. You must set
+	// Threshold.
 	Threshold time.Duration
-	// Every is the period: how often Monitor looks at all locks, and how often it reports a
-	// lock that goes on being held. The default is 10 s.
+	// Every is the length of one period. In each period Monitor looks at all locks once, and reports each
+	// lock that has then been held for longer than Threshold. The default is 10 s.
 	Every time.Duration
-	// OnHeld is called once in each period for each lock that is held, and each semaphore with
-	// a permit that is taken, for longer than Threshold. Without OnHeld there is only the
-	// metric.
+	// OnHeld is called once in each period for each lock that has been held for longer than Threshold. It
+	// is also called for each semaphore with a permit that has been taken for longer than Threshold. If
+	// OnHeld is nil, Monitor only counts such locks in its metric.
 	OnHeld func(HeldLong)
-	// OnError is called with the error if Monitor could not look at something in this period.
-	// Without OnError, the error is logged.
+	// OnError is called with the error if Monitor could not look at something in this period. If OnError is
+	// nil, Monitor logs the error.
 	OnError func(error)
 }
 
-// HeldLong is a lock that has been held, or a semaphore with a permit that has been taken, for
-// longer than the threshold.
+// HeldLong is a lock that has been held for longer than the threshold. It may also be a semaphore with a
+// permit that has been taken for longer than the threshold.
 type HeldLong struct {
 	Inspection // of the lock or the semaphore
 
-	// Holder is the holder, or the taken permit, that has been there the longest.
+	// Holder is the holder that has held the lock the longest, or the permit that has been taken the
+	// longest.
 	Holder Holder
-	// Age is how long that holder has held the lock, or the permit has been taken.
+	// Age is how long Holder has held the lock, or how long its permit has been taken.
 	Age time.Duration
-	// AgeKnown is true if Age counts from the grant. Otherwise (Java, readers, permits) Age counts
-	// from when the Monitor first saw that holder. That may be long after the grant. It may also be
-	// before the grant, if the same holder (in Java: the same thread) released and locked again
-	// between two looks.
+	// AgeKnown is true if Age counts from the grant. If AgeKnown is false, as for Java, readers and
+	// permits, Age counts from when the Monitor first saw the holder. The Monitor may have seen the holder
+	// long after the grant. Age may also be too long: if the same holder (in Java, the same thread)
+	// released the lock and locked it again between two looks of the Monitor, Age counts from before that
+	// second grant.
 	AgeKnown bool
 }
 
@@ -59,17 +61,17 @@ func (h HeldLong) String() string {
 // defaultEvery is the value of MonitorOptions.Every if it is 0.
 const defaultEvery = 10 * time.Second
 
-// Once in each period, Monitor looks at all locks whose names match: mutexes, fair and read/write
-// locks, leased permits, elections, and the work of a Once; Java's too. It reports each lock that
-// has been held for longer than the threshold, to OnHeld and to the metric holdfast.lock.long_held.
-// A lock that is free is never reported.
+// Monitor looks at all locks whose names match, once in each period: mutexes, fair locks, read/write locks,
+// leased permits, elections, and the work of a Once. Locks that Java holds are included. If a lock has been
+// held for longer than the threshold, Monitor reports it to OnHeld and to the metric
+// holdfast.lock.long_held. Monitor never reports a free lock.
 //
-// Monitor runs on the caller's goroutine, which also calls OnHeld and OnError, until ctx ends
-// or the Client closes. Then it returns an error that matches ctx's error or ErrClosed. It
-// returns early if the user may not look at the keys at all (ErrDenied), or if the options make
-// no sense (ErrBadArgument).
+// Monitor runs on the caller's goroutine until ctx ends or the Client closes, and calls OnHeld and OnError
+// on that goroutine. At the end it returns an error that matches ctx's error or ErrClosed. Monitor returns
+// early if the Redis user may not look at the keys at all (ErrDenied), or if an option is wrong
+// (ErrBadArgument).
 //
-// One Monitor for each Redis is enough: in each period it goes over all keys.
+// One Monitor for each Redis is enough, because it looks at all keys of that Redis in each period.
 func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
 	if err := c.engine.Broken(); err != nil {
 		return errs.Wrap("monitor", err)

@@ -28,77 +28,82 @@ type config struct {
 	identity  string
 }
 
-// WithDefaults sets lease options for all synchronizers of the Client. Options given to a factory
-// method override them one by one. The default is Renewed(30 * time.Second). Leader and Shards take
-// only the length, Grace and Replicas, and Barrier only the length.
+// WithDefaults sets lease options for all synchronizers of the Client. If an option is also given to a
+// factory method, such as Client.Mutex, the option of the factory method counts. The default is Renewed(30
+// * time.Second). Leader and Shards use only these defaults: the length of the lease, Grace and Replicas.
+// Barrier uses only the length.
 func WithDefaults(options ...lease.Option) Option {
 	return func(c *config) { c.defaults = append(c.defaults, options...) }
 }
 
-// WithReplicas is WithDefaults(Replicas(n)).
+// WithReplicas sets Replicas(n) for all synchronizers of the Client. It is the same as WithDefaults(Replicas(n)).
 func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
 
-// WithTokenLife sets how long Redis keeps the fencing token of a name after this Client's last grant of it.
-// It is for programs that use very many names, because each used name leaves some 150 bytes for that long.
-// The default, also for 0, is 7 days. The least is 1 hour; with less, each Lock fails with ErrBadArgument.
-// It applies to Mutex, FairMutex, RWMutex, Striped, Slots, Shards, and the members of a Quorum. A Leader's
-// tokens are kept for 7 days, a Once's for 24 hours, and JavaTokens keeps tokens for ever, whatever d is.
-// PermitSemaphore, Semaphore, Latch and Barrier have no such key.
+// WithTokenLife sets how long Redis keeps the fencing token of a name after this Client's last grant of
+// that name. Use it for programs with very many names, because each name that was used takes about 150
+// bytes in Redis for that long. The default is 7 days, also if d is 0. The minimum is 1 hour: if d is less,
+// each Lock fails with ErrBadArgument. WithTokenLife applies to Mutex, FairMutex, RWMutex, Striped, Slots,
+// Shards, and the members of a Quorum. It does not change other tokens: a Leader's tokens are kept for 7
+// days, a Once's tokens for 24 hours, and tokens with JavaTokens for ever. PermitSemaphore, Semaphore,
+// Latch and Barrier have no tokens in Redis.
 //
-// Tokens grow even if one was forgotten, because no token is less than Redis's clock at its grant. A
-// smaller token can follow a forgotten one only if the clock was set back by more than d minus 17 minutes:
-// see docs/decisions/0062-an-option-for-the-life-of-tokens.md.
+// Tokens grow even if Redis has forgotten the last one, because each token is at least as great as Redis's
+// clock at the grant. A token can be smaller than a forgotten one only if the clock was set back by more
+// than d minus 17 minutes: see docs/decisions/0062-an-option-for-the-life-of-tokens.md.
 func WithTokenLife(d time.Duration) Option {
 	return WithDefaults(func(s *hold.Settings) { s.TokenLife = d })
 }
 
-// WithNameMapper sets how the program's names become names in Redis, for example with a prefix.
-// mapName must be pure, and all processes that are to exclude each other must map names alike. The
-// default leaves names as they are. It is Redisson's nameMapper.
+// WithNameMapper sets the function that makes the names in Redis from the program's names, for example by
+// adding a prefix. mapName must always return the same result for a name. All processes that are to exclude
+// each other must map names in the same way. By default names stay as they are. WithNameMapper corresponds
+// to Redisson's nameMapper.
 func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
 }
 
-// WithKeyPrefix makes every key and every channel of the Client begin with prefix. On a Redis that programs share, the
-// usual ACL rule "~app:* &app:*" is then enough for every kind: see docs/connecting.md. The default is "": no prefix.
-// WithNameMapper changes only names, not the beginnings of the keys beside them; with both options the prefix comes
-// before what the mapper returns. The lock "orders" is at app:orders, and its token at
-// app:redisson_lock_token:{app:orders}.
+// WithKeyPrefix makes every key and every channel of the Client begin with prefix. If several programs
+// share a Redis, the ACL rule "~app:* &app:*" is then enough for every kind of synchronizer: see
+// docs/connecting.md. By default there is no prefix. WithNameMapper, in contrast, changes only names, so
+// other keys still begin with fixed words, such as redisson_lock_token. With both options, the prefix comes
+// before the name that the mapper returns. For example, with the prefix "app:" the lock "orders" is at
+// app:orders, and its token is at app:redisson_lock_token:{app:orders}.
 //
 // All processes that are to exclude each other must give the same prefix, and no other keys should begin
-// with it. Redisson has no such prefix: give none where Java shares a name. With a prefix, a lock with
-// JavaTokens is refused with ErrBadArgument. If the prefix has a brace, which would decide the slots of a
-// cluster, or begins with "holdfast_" or as Redisson's keys do, every call of the Client fails with
-// ErrBadArgument.
+// with it. Redisson has no such prefix. So do not use WithKeyPrefix for names that a Java program shares.
+// With a prefix, a lock with JavaTokens fails with ErrBadArgument. Every call of the Client fails with
+// ErrBadArgument if the prefix has a brace, which would decide the slots of a cluster, or begins with
+// "holdfast_" or like the keys of Redisson.
 //
-// Errors, logs, spans, Inspect and InspectAll have names without the prefix.
+// Errors, logs, spans, Inspect and InspectAll show names without the prefix.
 func WithKeyPrefix(prefix string) Option {
 	return func(c *config) { c.keyPrefix = prefix }
 }
 
-// WithIdentity makes the Client say in Redis who it is, for example "billing-7f9c/pid 12". Inspect and Monitor, in any
-// process, then show this beside what the Client holds and waits for. Everybody who may read the key
-// holdfast_client:{holdfast}:* of this Redis can read it (with WithKeyPrefix the prefix comes first). By default, and
-// with "", the Client sends nothing, because the name of a host may be a secret. At most 256 bytes are kept.
+// WithIdentity makes the Client say in Redis who it is, for example "billing-7f9c/pid 12". Then Inspect and
+// Monitor, in any process, show this text with everything that the Client holds or waits for. Everybody who
+// may read the keys holdfast_client:{holdfast}:* of this Redis can read the text. With WithKeyPrefix, these
+// keys begin with the prefix. By default, and if who is "", the Client writes nothing, because the name of
+// a host may be a secret. Only the first 256 bytes of who are kept.
 //
-// The identity is stored in one key for each Client. The Client writes it in the background, with its
-// renewals, when it first asks for a lock or for leased permits, and once a minute while it is in use. If
-// that fails, locks go on without it. Close removes it, unless something that was held stays in Redis.
-// What Close has not removed expires an hour after the last write. See docs/inspect.md.
+// The identity is stored in one key for each Client. The Client writes the key in the background, together
+// with its renewals: when the Client first asks for a lock or for leased permits, and then once a minute
+// while the Client is in use. If a write fails, locks work without the identity. Close deletes the key,
+// except when something that the Client held stays in Redis. If Close has not deleted the key, it expires
+// an hour after the last write. See docs/inspect.md.
 func WithIdentity(who string) Option {
 	return func(c *config) { c.identity = who }
 }
 
-// WithLogger sets the logger. Holdfast logs a lost lease, with the cause that its holder gets; the
-// first renewal that fails, and the first that works again; a call that Redis has not answered for
-// a second; a clean-up that is given up; failures of subscriptions. A fixed lease that ends as
-// agreed is not logged. By default, and with nil, nothing is logged. No line has a whole owner id
-// or a password.
+// WithLogger sets the logger. Holdfast logs these events: a lease was lost, with the cause that its holder
+// gets; a renewal failed for the first time, or works again; Redis has not answered a call for a second;
+// Holdfast has given up a clean-up; a subscription failed. If a fixed lease ends as agreed, Holdfast does
+// not log it. By default, and if log is nil, nothing is logged. No line has a whole owner id or a password.
 //
-// One goroutine calls the handler, for one line after the other. No lock, renewal or message waits
-// for the handler, and Close waits for it at most 1.6 s. While the handler blocks, up to 16384
-// lines wait, and further lines are dropped. A line for which the handler panics is dropped too.
-// The next line says how many were dropped.
+// One goroutine calls the log handler, for one line after another. No lock, renewal or message waits for
+// the handler. Close waits for the handler for at most 1.6 s. While the handler blocks, up to 16384 lines
+// wait, and further lines are dropped. If the handler panics, the line is dropped too. The next line says
+// how many lines were dropped.
 func WithLogger(log *slog.Logger) Option {
 	return func(c *config) {
 		if log == nil {
@@ -108,9 +113,9 @@ func WithLogger(log *slog.Logger) Option {
 	}
 }
 
-// WithTracerProvider sets the provider with which Holdfast traces acquisitions and releases. By
-// default, and with nil, there is none: Holdfast does not use the global provider. Spans begin and
-// end on the goroutine that locks or releases, which waits for the provider. If the provider
+// WithTracerProvider sets the provider with which Holdfast traces acquisitions and releases. By default,
+// and if tp is nil, Holdfast does not trace, because it never uses the global provider. Spans begin and end
+// on the goroutine that locks or releases. So that goroutine waits for the provider. If the provider
 // panics, that span is not recorded.
 func WithTracerProvider(tp trace.TracerProvider) Option {
 	return func(c *config) {
@@ -121,11 +126,10 @@ func WithTracerProvider(tp trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider sets the provider with which Holdfast records metrics. By default, and with nil, it
-// records none: Holdfast does not use the global provider. The values of a call are recorded
-// by the goroutine that makes the call. Renewals, losses and reconnects are recorded on a
-// goroutine of their own, and nothing waits for it. If an instrument panics, that value is not
-// recorded.
+// WithMeterProvider sets the provider with which Holdfast records metrics. By default, and if mp is nil,
+// Holdfast records no metrics, because it never uses the global provider. The goroutine that makes a call
+// records the values of the call. A separate goroutine records renewals, losses and reconnects, and nothing
+// waits for that goroutine. If an instrument panics, that value is not recorded.
 func WithMeterProvider(mp metric.MeterProvider) Option {
 	return func(c *config) {
 		if isNil(mp) {
@@ -135,20 +139,22 @@ func WithMeterProvider(mp metric.MeterProvider) Option {
 	}
 }
 
-// WithMetricGroup adds the attribute holdfast.group to the metrics that have holdfast.kind. Its value is
-// what group returns for the name, for example "orders" for "orders:42". It is for programs that want to
-// know which of their locks are busy, and have too many names for a series each. By default, and with nil,
-// there is no such attribute.
+// WithMetricGroup adds the attribute holdfast.group to the metrics that have holdfast.kind. The value of
+// the attribute is what group returns for the name, for example "orders" for "orders:42". Use it to learn
+// which of your locks are busy if you have too many names for a metric series of each name. By default, and
+// if group is nil, there is no such attribute.
 //
-// A Client distinguishes the first 20 groups. Names of further groups are counted as "other". So are names for which
-// group panics, or returns more than 64 bytes or invalid UTF-8. "" is no group: the attribute is left out. Each group
-// adds as many series again, so use few.
+// A Client distinguishes the first 20 groups, and counts the names of all further groups as "other". A name
+// also counts as "other" if group panics for it, or returns more than 64 bytes or invalid UTF-8. If group
+// returns "", the attribute is left out. Each group adds as many metric series as there would be without
+// groups. So use few groups.
 //
-// group gets the name as the program uses it, before WithNameMapper; but from Monitor, for each lock that it reports,
-// the name as it is in Redis. Each acquisition, Attach and Observe calls group on the goroutine that asks for the
-// lock. Several goroutines may call it at once. While it blocks, only that call waits. It should be fast, and always
-// return the same for a name. It is not called without WithMeterProvider, nor for a MultiLock as a whole, which has no
-// name of its own.
+// group gets the name as the program uses it, before WithNameMapper. For a lock that Monitor reports, group
+// gets the name as it is in Redis. Each acquisition, Attach and Observe calls group on the goroutine that
+// asks for the lock. Several goroutines may call group at the same time. If group blocks, only that call
+// waits. group should be fast, and should always return the same for a name. Without WithMeterProvider,
+// group is not called. It is also not called for a MultiLock as a whole, because a MultiLock has no name of
+// its own.
 func WithMetricGroup(group func(name string) string) Option {
 	return func(c *config) { c.group = group }
 }
@@ -162,37 +168,38 @@ func isNil(v any) bool {
 	return pointer.Kind() == reflect.Pointer && pointer.IsNil()
 }
 
-// LeaseOption configures how a lock or permit is held. It is lease.Option.
+// LeaseOption configures how a lock or a permit is held. It is the same type as lease.Option.
 type LeaseOption = lease.Option
 
-// Renewed makes Holdfast renew a lease every third of d until it is released or lost. It is the
-// default, with 30 s. See lease.Renewed.
+// Renewed makes Holdfast renew a lease every third of d until the lease is released or lost. The default is
+// Renewed with 30 s. See lease.Renewed.
 func Renewed(d time.Duration) LeaseOption { return lease.Renewed(d) }
 
 // Fixed makes a lease end d after it was granted, without renewal. See lease.Fixed.
 func Fixed(d time.Duration) LeaseOption { return lease.Fixed(d) }
 
-// Notified notifies the holder of a lock at once that the lock was released by force. See
+// Notified notifies the holder of a lock at once if somebody releases the lock by force. See
 // lease.Notified.
 func Notified() LeaseOption { return lease.Notified() }
 
-// Supersede makes the newest Lock win. See lease.Supersede.
+// Supersede makes the newest Lock win: the holder's lease ends when a newer Lock comes. See
+// lease.Supersede.
 func Supersede() LeaseOption { return lease.Supersede() }
 
-// Grace makes a lease end d before others can get what it holds. The default is 0. See lease.Grace.
+// Grace makes a lease end d before anybody else can get the lock. The default is 0. See lease.Grace.
 func Grace(d time.Duration) LeaseOption { return lease.Grace(d) }
 
-// MaxHold ends a lease that has been held for d. The default is off. See lease.MaxHold.
+// MaxHold ends a lease that has been held for d. By default there is no such limit. See lease.MaxHold.
 func MaxHold(d time.Duration) LeaseOption { return lease.MaxHold(d) }
 
-// Replicas makes a grant or a renewal count only after n replicas have it. The default is 0.
-// See lease.Replicas.
+// Replicas makes a grant or a renewal count only after n replicas have it. The default is 0. See
+// lease.Replicas.
 func Replicas(n int) LeaseOption { return lease.Replicas(n) }
 
-// Cohort bounds how often, and for how long, a Mutex is passed on within a process without
-// asking Redis; by default 1000 times or 10 ms, whichever comes first. See lease.Cohort.
+// Cohort limits how often, and for how long, the goroutines of a process pass a Mutex to each other without
+// asking Redis. The default is 1000 times or 10 ms, whichever comes first. See lease.Cohort.
 func Cohort(n int, d time.Duration) LeaseOption { return lease.Cohort(n, d) }
 
-// JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock. See
+// JavaTokens makes a lock and Redisson's RFencedLock of the same name share their fencing tokens. See
 // lease.JavaTokens.
 func JavaTokens() LeaseOption { return lease.JavaTokens() }

@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Pause is one pause of a name, as Inspect shows it.
+// Pause is one pause of a name. Inspect shows it in Inspection.Paused.
 type Pause struct {
-	// By is the identity of the Client that paused the name, or its ID if it has none. Because is the reason
-	// given.
+	// By is the identity of the Client that paused the name, or the Client's ID if it has no identity.
+	// Because is the reason that was given for the pause.
 	By, Because string
-	// Since and Until are its beginning and its end, by the server's clock.
+	// Since and Until are the beginning and the end of the pause, on the server's clock.
 	Since, Until time.Time
 }
 
@@ -34,30 +34,33 @@ func (p Pause) String() string {
 // longestPause is the longest pause: one that everybody has forgotten must end.
 const longestPause = 30 * 24 * time.Hour
 
-// PauseOption configures one Pause.
+// PauseOption configures one call of Client.Pause.
 type PauseOption func(*Pause)
 
-// Until sets when the pause ends, by the server's clock, unless Resume ends it before. It is required; at most 30
-// days ahead.
+// Until sets when the pause ends, on the server's clock. Resume can end the pause earlier. Until is
+// required, and t may be at most 30 days ahead.
 func Until(t time.Time) PauseOption { return func(p *Pause) { p.Until = t } }
 
-// Because gives the reason; its first 256 bytes are kept. Inspect and errors that match ErrPaused
-// show it.
+// Because sets the reason for the pause; its first 256 bytes are kept. Inspect shows the reason, and so
+// does the text of errors that match ErrPaused.
 func Because(text string) PauseOption { return func(p *Pause) { p.Because = text } }
 
-// Pause keeps new work from beginning at a name, in all processes, until Resume or Until:
+// Pause stops new work from beginning at a name, in all processes. The pause lasts until Resume is called,
+// or until the time that the option Until sets. During the pause:
 //
-//   - Tick returns ErrPaused, and nobody takes the tick;
-//   - a leader steps down within 1.25 s: its work's context ends with a cause that matches ErrPaused, and nobody else leads;
-//   - a Once with once.Pausable, and Do with Pausable, wait before they begin their work.
+//   - Tick returns ErrPaused, and nobody wins the tick.
+//   - A leader steps down within 1.25 s, and nobody else leads. The context of its work ends with a cause
+//     that matches ErrPaused.
+//   - A Once with once.Pausable, and Do with Pausable, wait before they begin their work.
 //
-// Each goes on of its own accord within 1.25 s of the pause's end. Other work that is under way may finish. What does
-// not heed a pause, such as a Mutex, goes on too. A Pause of a name that is paused replaces the earlier pause.
+// Within 1.25 s after the end of the pause, elections, Onces and Dos go on automatically. Except for a
+// leader's work, work that has begun before the pause may finish. Other synchronizers, such as a Mutex, do
+// not heed a pause. If the name is already paused, the new pause replaces the earlier one.
 //
-// If Pause returns an error, it has paused nothing: what an unanswered request may have done is undone in the
-// background, and a pause that it replaced goes on. If Redis does not answer within 3 s, or before ctx's deadline, the
-// error matches ErrUnavailable. Without Until, or if that time is past or more than 30 days ahead, it matches
-// ErrBadArgument.
+// If Pause returns an error, it has paused nothing. If Redis did not answer a request, the request may have
+// paused the name. The Client then undoes that pause in the background, and an earlier pause of the name
+// goes on. If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
+// If there is no Until, or its time is past or more than 30 days ahead, the error matches ErrBadArgument.
 func (c *Client) Pause(ctx context.Context, name string, options ...PauseOption) error {
 	p := Pause{By: c.config.identity}
 	if p.By == "" {
@@ -81,8 +84,9 @@ func (c *Client) Pause(ctx context.Context, name string, options ...PauseOption)
 	return nil
 }
 
-// Resume ends the pause of a name. If it is not paused, Resume returns nil and does nothing. If Redis does not answer within
-// 3 s, or before ctx's deadline, the error matches ErrUnavailable, and the pause may have ended all the same.
+// Resume ends the pause of a name. If the name is not paused, Resume does nothing and returns nil. If Redis
+// does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable. In that case the
+// pause may have ended or not.
 func (c *Client) Resume(ctx context.Context, name string) error {
 	key, err := c.pauseOf(name)
 	if err == nil {
@@ -102,12 +106,14 @@ func (c *Client) pauseOf(name string) (string, error) {
 	return c.space.ForPause(c.mapped(name))
 }
 
-// Pausable makes Do heed a pause of the lock's name. While the name is paused, work does not begin, and Do does not
-// hold the lock. It waits as it does for the lock, and locks again within 1.25 s of the pause's end. If the wait ends
-// before, the error matches ErrPaused. It costs one request, after the grant. Work that has begun goes on.
+// Pausable makes Do heed a pause of the lock's name: see Client.Pause. While the name is paused, Do neither
+// begins work nor holds the lock. Do waits for the end of the pause as it waits for a lock, and locks again
+// within 1.25 s after the end of the pause. If ctx or WaitAtMost ends the wait earlier, the error matches
+// ErrPaused. Work that has begun goes on during a pause. Pausable costs one request after the grant.
 //
-// It works for the locks of a Client and for permits; a stripe has the name <name>:<number>. For slots, a MultiLock, a
-// Quorum, a Lockable of your own or a lock with Supersede, work does not run, and the error matches ErrBadArgument.
+// Pausable works for the locks of a Client and for permits. A stripe is paused by the name <name>:<number>.
+// For slots, a MultiLock, a Quorum, a Lockable of your own, or a lock with Supersede, work does not run,
+// and the error matches ErrBadArgument.
 func Pausable() DoOption { return func(d *doing) { d.pausable = true } }
 
 // unpaused locks, and if the name of the lock is paused by then, gives it back, waits for the end of the pause and locks anew.

@@ -19,21 +19,21 @@ import (
 	"github.com/holdfast-go/holdfast/slots"
 )
 
-// Aliases of the types that programs use most, so that this package is the only import of most
-// programs. Package lease documents each.
+// Aliases of the types that programs use most. With these aliases, most programs import only this package.
+// Package lease documents each type.
 type (
 	// Lease is one acquisition of something: lease.Lease.
 	Lease = lease.Lease
-	// Locker is anything that can be held: lease.Locker.
+	// Locker is anything that can be locked and returns a Lease: lease.Locker.
 	Locker = lease.Locker
 	// Owner is the id under which Redis knows a hold: lease.Owner.
 	Owner = lease.Owner
-	// BusyError is in errors that match ErrBusy, and says who holds what was wanted:
-	// lease.BusyError.
+	// BusyError is part of errors that match ErrBusy, and says who holds the lock: lease.BusyError.
 	BusyError = lease.BusyError
 )
 
-// Aliases of the synchronizers, for fields and signatures. The packages document their methods.
+// Aliases of the synchronizers, for fields and signatures. The packages of the synchronizers document their
+// methods.
 type (
 	// Mutex is a reentrant lock: rlock.Mutex.
 	Mutex = rlock.Mutex
@@ -51,7 +51,7 @@ type (
 	PermitSemaphore = semaphore.PermitSemaphore
 	// Slots leases numbers, each to one holder: slots.Slots.
 	Slots = slots.Slots
-	// Slot is one number of a Slots, as its holder has it: slots.Slot.
+	// Slot is a lease on one number of a Slots: slots.Slot.
 	Slot = slots.Slot
 	// Shards divides work among processes: shards.Shards.
 	Shards = shards.Shards
@@ -59,15 +59,15 @@ type (
 	Latch = latch.Latch
 	// Barrier lets a number of parties wait for each other: barrier.Barrier.
 	Barrier = barrier.Barrier
-	// Once does the work of each key once, and keeps its result: once.Once.
+	// Once does the work of each key once, and keeps the result: once.Once.
 	Once = once.Once
-	// Limiter bounds how much is done in a given time: limiter.Limiter.
+	// Limiter bounds how much is done in a period of time: limiter.Limiter.
 	Limiter = limiter.Limiter
 	// Election elects one leader: leader.Election.
 	Election = leader.Election
-	// Term is one period in which an Election's work leads: leader.Term.
+	// Term is one period in which a process leads an Election: leader.Term.
 	Term = leader.Term
-	// MultiLock is several locks as one: multilock.MultiLock.
+	// MultiLock is several locks that are taken together: multilock.MultiLock.
 	MultiLock = multilock.MultiLock
 	// MultiLease is a lease on all locks of a MultiLock: multilock.Lease.
 	MultiLease = multilock.Lease
@@ -77,7 +77,7 @@ type (
 	QuorumLease = quorum.Lease
 )
 
-// The errors, one for each fact. Compare with errors.Is. Package lease documents each.
+// The errors of Holdfast. Compare a returned error with errors.Is. Package lease documents each error.
 var (
 	ErrBusy          = lease.ErrBusy
 	ErrUnavailable   = lease.ErrUnavailable

@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that takes one. Prefer Locker
-// where you can: a sync.Locker cannot return an error. Lock waits as long as ctx allows, and panics if
-// it fails. Unlock ends the oldest Lock that is not unlocked yet; it panics if there is none, if that
-// lock was lost meanwhile, or if Redis does not answer the release. So one goroutine's late Unlock
-// never frees what another has locked since.
+// SyncLocker returns locker as a sync.Locker, for sync.Cond and for other code that takes a sync.Locker.
+// Prefer Locker where you can, because a sync.Locker cannot return an error. Lock waits as long as ctx
+// allows, and panics if it fails. Unlock releases the oldest Lock that is not unlocked yet. It panics if
+// there is no such Lock, if the lease of that Lock was lost, or if Redis does not answer the release. So if
+// one goroutine calls Unlock too late, it does not release what another goroutine has locked since.
 //
-// Lock does not re-enter a lease that ctx carries. If it did, all goroutines that share the
-// sync.Locker would hold the lock at once. As with a sync.Mutex, a goroutine that already holds the
-// lock and locks it again waits for itself.
+// Lock does not re-enter a lease that ctx carries. If it did, all goroutines that share the sync.Locker
+// would hold the lock at once. If a goroutine that holds the lock locks it again, it waits for itself, as
+// with a sync.Mutex.
 func SyncLocker(ctx context.Context, locker Locker) sync.Locker {
 	return &syncLocker{ctx: lease.Bare(ctx), locker: locker}
 }

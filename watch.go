@@ -13,66 +13,73 @@ import (
 	"github.com/holdfast-go/holdfast/internal/inspect"
 )
 
-// Happening is what an Event is about.
+// Happening says what has happened in an Event.
 type Happening string
 
-// What happens. "It" is what is held at the name. "Before its time" means while the hold still had time left after
-// its last renewal.
+// The Happenings. The fields that they name are fields of Event.
 const (
-	// EventLooked: a look has ended. Now is all that is there; Err says why some or all of it could not be looked
-	// at.
+	// EventLooked: Watch has looked at all names once. Now is everything that Watch has found. If some
+	// names, or all, could not be looked at, Err says why.
 	EventLooked Happening = "looked"
-	// EventGranted: Holder has it now.
+	// EventGranted: the holder in Holder now holds the name. It may be a lock, a permit or another thing.
 	EventGranted Happening = "granted"
-	// EventReleased: From no longer has it, before its time, and nothing says that Redis has dropped it. It may have
-	// been released by force.
+	// EventReleased: the holder in From no longer holds the name, although its lease had time left. Nothing
+	// shows that Redis has dropped the hold. The holder may have released it, or somebody may have released
+	// it by force.
 	EventReleased Happening = "released"
-	// EventExpired: From no longer has it, and its time was over: it was neither renewed nor released.
+	// EventExpired: the holder in From no longer holds the name, because its lease ran out: the lease was
+	// neither renewed nor released.
 	EventExpired Happening = "expired"
-	// EventLost: From no longer has it, before its time; no release was announced, and since the last look Redis has
-	// evicted keys or begun anew. Even so it may have been released.
+	// EventLost: the holder in From no longer holds the name, although its lease had time left. No release
+	// was announced, and since the last look Redis has evicted keys or has restarted. Even so, the holder
+	// may have released its lease.
 	EventLost Happening = "lost"
-	// EventPassed: Holder has it now in place of From: a hand-over, or a release and a grant.
+	// EventPassed: the holder in Holder now holds the name in place of the holder in From. Either the lock
+	// was handed over, or it was released and granted between two looks.
 	EventPassed Happening = "passed"
-	// EventUnseen: releases were announced of holds that no look has found; Times says how many.
+	// EventUnseen: messages announced the release of holds that no look of the Watch has seen. Times is the
+	// number of these releases.
 	EventUnseen Happening = "unseen"
-	// EventWaits: Waiter has come.
+	// EventWaits: the waiter in Waiter has begun to wait at the name.
 	EventWaits Happening = "waits"
-	// EventCounted: the count was Was and is Value now, or All has changed.
+	// EventCounted: the count has changed from Was to Value, or the total All has changed.
 	EventCounted Happening = "counted"
-	// EventDone and EventFailed: the work of a key of a Once has ended. From did it; From is zero if no look saw
-	// the work under way.
+	// EventDone and EventFailed: the work of a key of a Once has ended, with a result or with an error. The
+	// holder in From has done the work. From is zero if no look saw the work under way.
 	EventDone   Happening = "done"
 	EventFailed Happening = "failed"
-	// EventTripped and EventBroken: a generation of a barrier has ended.
+	// EventTripped and EventBroken: a generation of a barrier has ended, because all parties have come, or
+	// because the generation has broken.
 	EventTripped Happening = "tripped"
 	EventBroken  Happening = "broken"
 )
 
-// Event is one thing that has happened at a name, as far as two looks at the name show. Between the looks more may
-// have happened.
+// Event is one thing that has happened at a name between two looks of a Watch, as far as the difference
+// between the two looks shows. More may have happened between them.
 type Event struct {
 	What Happening
-	// Name is the name as it is in Redis, without the prefix of WithKeyPrefix; "" for EventLooked.
+	// Name is the name as it is in Redis, without the prefix of WithKeyPrefix. It is "" for EventLooked.
 	Name string
 	Kind Kind      // of what is there now, or else was there before
 	At   time.Time // when it was seen, on the server's clock; for EventLooked, on this process's
 
-	// Holder has it now, From had it. Each is zero where the Happening does not name it.
+	// Holder holds the name now, and From held it before. A field is zero if the comment of the Happening
+	// does not mention that field.
 	Holder, From Holder
 	Waiter       Waiter
 
-	// Times is how many releases an EventUnseen is about.
+	// Times is the number of releases that an EventUnseen reports.
 	Times int
 
-	// Value is the new count: of a latch, of a semaphore's free permits, of a barrier's parties that have come, or of
-	// all permits of a PermitSemaphore. Was is the earlier count. All is the total, where that is known.
+	// Value is the new count, and Was is the earlier count. What is counted depends on Kind: a latch, the
+	// free permits of a semaphore, the parties that have come to a barrier, or all permits of a
+	// PermitSemaphore. All is the total, if it is known.
 	Value, Was, All int64
 
-	// Now is what an EventLooked has found, sorted by name; for a name that could not be looked at, what was there
-	// before. It is shared: do not change it.
+	// Now is what an EventLooked has found, sorted by name. For a name that could not be looked at, Now has
+	// what was there before. The slice is shared: do not change it.
 	Now []Inspection
-	// Err is why the look of an EventLooked has failed, for all names or for some; otherwise nil.
+	// Err says why the look of an EventLooked has failed, for some names or for all. Otherwise Err is nil.
 	Err error
 }
 
@@ -101,28 +108,31 @@ func (e Event) String() string {
 	return text
 }
 
-// WatchOption configures one Watch.
+// WatchOption configures one call of Watch.
 type WatchOption func(*looker)
 
-// WatchEvery sets the time from one look to the next. The default is 1 s; less than 100 ms counts as 100 ms. If d is 0
-// or less, the Watch ends with ErrBadArgument.
+// WatchEvery sets the time from one look to the next. The default is 1 s. If d is less than 100 ms, Watch
+// uses 100 ms. If d is 0 or negative, the Watch ends with ErrBadArgument.
 func WatchEvery(d time.Duration) WatchOption { return func(l *looker) { l.every = d } }
 
-// Watch returns what happens at the names that match the pattern: grants, releases, losses, hand-overs, waiters and
-// counts, whoever causes them, and Java too. The pattern has the syntax of Redis's SCAN, and is compared with names as
-// InspectAll does; "" matches all.
+// Watch returns what happens at the names that match the pattern: grants, releases, losses, hand-overs,
+// waiters and counts, whoever causes them, also Java programs. The pattern has the syntax of Redis's SCAN,
+// and is compared with the names as they are in Redis. The pattern "" matches all names.
 //
-// Watch looks again and again, on the goroutine that ranges over it, and only reads. Each look yields its events, in
-// the order of their names, and then an EventLooked with all that is there; the first look yields only the EventLooked.
-// Watch does not see what begins and ends between two looks. For a single name, without wildcards, it counts the
-// releases of such holds (EventUnseen), and the message of a release brings the next look forward; where channels are
-// sharded (in a cluster), it hears no message. A slow loop makes the looks rarer; events do not pile up.
+// Watch looks at the names again and again, on the goroutine that ranges over the sequence. It only reads.
+// Each look yields its events, in the order of their names, and then an EventLooked with everything that is
+// there. The first look yields only the EventLooked. Watch does not see a hold that begins and ends between
+// two looks. But if the pattern is one name without wildcards, Watch also hears the message of each
+// release: the message makes the next look come earlier, and Watch counts the releases of holds that no
+// look has found (EventUnseen). In a cluster with sharded channels, Watch hears no messages. If the body of
+// the loop is slow, the looks become rarer, and events do not pile up.
 //
-// The sequence ends when ctx ends. It also ends, after an EventLooked with the reason as its Err, if looking makes no sense
-// any more: ErrDenied, ErrBadArgument or ErrClosed. Any other error, such as ErrUnavailable after 5 s without an
-// answer, is in the Err of its look, and the next look reports what has happened meanwhile.
+// The sequence ends when ctx ends. It also ends if more looks make no sense, because of ErrDenied,
+// ErrBadArgument or ErrClosed: then the last event is an EventLooked with that error in Err. Any other
+// error, such as ErrUnavailable after 5 s without an answer, is in the Err of its look. Then the next look
+// reports what has happened since the last successful look.
 //
-// docs/inspect.md says what Watch costs, and what it can tell apart.
+// docs/inspect.md says what Watch costs, and which events it cannot distinguish.
 func (c *Client) Watch(ctx context.Context, pattern string, options ...WatchOption) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		l := looker{Client: c, pattern: pattern, every: defaultWatchEvery, states: make(map[string]Inspection), ear: inspect.Deaf()}

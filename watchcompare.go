@@ -4,8 +4,8 @@ package holdfast
 
 import "time"
 
-// Compare returns what has happened between two inspections of a name: first what ended, then what began,
-// then who came to wait. It does no I/O.
+// Compare returns what has happened between two inspections of the same name: first what ended, then what
+// began, then who came to wait. Compare does no I/O.
 func Compare(before, after Inspection) []Event {
 	c := comparison{before: before, after: after}
 	c.states()

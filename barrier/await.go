@@ -17,40 +17,44 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Trip is what Await returns: the party's generation, and its place in the order of arrival.
+// Trip is what Await returns: the number of the party's generation, and the party's position in the order
+// of arrival.
 type Trip struct {
-	// Generation is the number of the generation: the same for all its parties, and greater than that
-	// of every earlier one. Numbers are not consecutive.
+	// Generation is the number of the generation, which is made of the parties that wait for each other.
+	// All of them get the same number, and a later generation has a greater number. The numbers are not
+	// consecutive.
 	Generation int64
-	// Arrival is how many parties were still to come when this one came: Parties-1 for the first, 0 for the
-	// last, as in Java's CyclicBarrier. No two parties have the same, so one of them can be chosen for a
-	// task: the last, say.
+	// Arrival is how many parties were still missing when this party came: Parties-1 for the first party, 0
+	// for the last party, as in Java's CyclicBarrier. No two parties of a generation have the same Arrival.
+	// So a program can choose one party for a task, for example the last.
 	Arrival int
 }
 
-// Await waits until all parties of the barrier have called it. Then all calls succeed, with the
-// same generation. The barrier is ready for the next one at once.
+// Await waits until all parties of the barrier have called it. These parties are one generation of the
+// barrier. When the last of them has come, all their calls succeed, and the next generation may begin at
+// once.
 //
-// A party that has come has a place, which is renewed while Await waits. If its wait ends before
-// the last party comes, the generation breaks: at once if its ctx ends; when its lease is over if
-// its process dies, or its Client is closed.
+// While Await waits, the party has a place in Redis with a lease, and Await renews that lease. If the wait
+// of one party ends before the last party comes, the generation breaks. It breaks at once if the party's
+// ctx ends. If the party's process dies or its Client is closed, the generation breaks when that lease is
+// over. The errors are:
 //
-//   - ErrBroken: the generation has broken, and none of its parties go on. The error also matches
-//     ErrLost if it broke because this party's own place was lost. The next call of Await begins
-//     another generation.
-//   - ctx's error, and ErrBusy if Redis has said that parties are missing: ctx ended first, and the
-//     generation has broken. If it had tripped by then, Await succeeds all the same.
-//   - ErrParties: the generation under way is for another number of parties. This call has changed
-//     nothing.
-//   - ErrUnknown: nobody can say whether the generation has tripped or broken. Redis did not answer,
-//     or has lost its data. The error also matches what ended the wait: ctx's error or ErrLost.
+//   - ErrBroken: the generation has broken, and none of its parties go on. If the generation broke because
+//     this party's place was lost, the error also matches ErrLost. The next call of Await begins another
+//     generation.
+//   - ctx's error: ctx ended first, and the generation has broken. The error also matches ErrBusy if Redis
+//     has answered that parties are missing. If all parties had come by then, Await succeeds even though
+//     ctx has ended.
+//   - ErrParties: the open generation needs another number of parties. This call has changed nothing.
+//   - ErrUnknown: nobody can say whether all parties came or the generation broke, because Redis did not
+//     answer or has lost its data. The error also matches what ended the wait: ctx's error or ErrLost.
 //   - ErrClosed: the Client was closed, or Shutdown had begun before the call.
 //
-// When ctx has ended, Await first asks Redis which of these it was, for at most 3 s. On an error the Trip
-// names the generation in which the party had arrived. It is zero if the party had not arrived, or cannot
-// know whether it had. What a failed call may have left is removed in the background. Transient errors of
-// Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned
-// at once.
+// When ctx has ended, Await asks Redis how the generation ended, for at most 3 s, before it returns. With
+// an error, the Trip names the generation in which the party arrived. The Trip is zero if the party did not
+// arrive, or if Await cannot know whether it did. Await removes in the background what a failed call may
+// have left in Redis. If Redis returns a transient error, Await tries again until ctx ends. It returns
+// ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument at once.
 func (b *Barrier) Await(ctx context.Context) (Trip, error) {
 	if err := b.usable(); err != nil {
 		return Trip{}, b.fail("await", err)

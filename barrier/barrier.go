@@ -1,5 +1,5 @@
-// Package barrier is the cyclic barrier: a number of parties, in all processes together, wait for each
-// other, and then all go on. Then it is ready for the next time.
+// Package barrier has the cyclic barrier: a number of parties, in all processes together, wait for each
+// other, and then all of them go on. After that, the same barrier can be used again.
 //
 // Programs make a Barrier with Client.Barrier, and call Await:
 //
@@ -17,11 +17,11 @@
 //	tripped  the last party has come. All go on
 //	broken   a party's wait has ended before that, or its process has died. The others get ErrBroken
 //
-// The first party to come after a trip or a break begins a new generation.
+// The first party that comes after a generation has tripped or broken begins a new generation.
 //
-// Redis decides whether a generation trips or breaks, in one script. So as long as Redis keeps its
-// data the parties of a generation agree: it has tripped for all of them, or for none. A party that
-// cannot learn which it was gets ErrUnknown. docs/barrier.md has each case.
+// One script in Redis decides whether a generation trips or breaks. So as long as Redis keeps its data, all
+// parties of a generation agree whether it has tripped or broken. A party that cannot learn how its
+// generation ended gets ErrUnknown. docs/barrier.md has each case.
 package barrier
 
 import (
@@ -34,10 +34,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// Barrier lets a number of parties wait for each other. All callers that use its name share it.
+// Barrier lets a number of parties wait for each other. All callers that use its name share it. Each call
+// of Await is one party.
 //
-// A Barrier holds no state: any number of goroutines may use one value. Each call of Await is one
-// party.
+// A Barrier holds no state: any number of goroutines may use one value.
 type Barrier struct {
 	engine   *engine.Engine
 	name     string
@@ -47,8 +47,9 @@ type Barrier struct {
 	err      error // why it cannot be used
 }
 
-// New returns the barrier of that name for that many parties. mapped is the name in Redis. defaults are the settings of the Client. New does no I/O. If an argument is wrong, every call
-// on the barrier returns that error.
+// New returns the barrier of that name for that many parties. mapped is the name in Redis. defaults are the
+// settings of the Client. New does no I/O. If an argument is wrong, every call on the barrier returns the
+// error.
 func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Settings, options []Option) *Barrier {
 	b := &Barrier{engine: e, name: name, parties: parties, settings: newSettings(defaults, options)}
 	if b.err = e.Broken(); b.err == nil {
@@ -68,18 +69,18 @@ func (b *Barrier) Parties() int { return engine.Made(b).parties }
 
 // State is the state of a barrier.
 type State struct {
-	// Generation is the number of the generation under way, or of the last one if none is; 0 if
-	// there was none within a day.
+	// Generation is the number of the open generation. If no generation is open, it is the number of the
+	// last generation. It is 0 if there was no generation within the last day.
 	Generation int64
-	// Parties is how many parties the generation under way needs; 0 if none is.
+	// Parties is how many parties the open generation needs. It is 0 if no generation is open.
 	Parties int
-	// Arrived is how many of them have come; 0 if no generation is under way. A party that has died
-	// counts until its place is over.
+	// Arrived is how many parties of the open generation have come. It is 0 if no generation is open. A
+	// party whose process has died counts until the lease of its place is over.
 	Arrived int
 }
 
-// State asks the master for the state of the barrier. Transient errors of Redis are retried until ctx
-// ends.
+// State asks the master for the state of the barrier. If Redis returns a transient error, State tries again
+// until ctx ends.
 func (b *Barrier) State(ctx context.Context) (State, error) {
 	s, err := b.state(ctx)
 	if err != nil {
@@ -99,13 +100,14 @@ func (b *Barrier) state(ctx context.Context) (State, error) {
 	return stateIn(call), nil
 }
 
-// Reset breaks the generation under way, and reports whether it is broken: false if none was under way, or if it
-// tripped first; true even if another call has just broken it. Those that wait in it get ErrBroken. A broken barrier
-// needs no Reset: the next party begins a new generation.
+// Reset breaks the open generation, and reports whether that generation is broken. It returns true even if
+// another call has just broken the generation. It returns false if no generation is open, or if the last
+// party came first. The parties that wait in the generation get ErrBroken. A broken barrier needs no Reset,
+// because the next party begins a new generation.
 //
-// If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, or
-// ctx's error. It also matches ErrUnknown if the request was sent: it may have broken the generation,
-// or may do so later.
+// If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, or ctx's
+// error. If the request was sent, the error also matches ErrUnknown: the request may have broken the
+// generation, or may do so later.
 func (b *Barrier) Reset(ctx context.Context) (bool, error) {
 	bounded, cancel := engine.Bounded(ctx)
 	defer cancel()

@@ -13,13 +13,14 @@ import (
 // MaxParties is the greatest number of parties of a barrier.
 const MaxParties = 100_000
 
-// Option configures a barrier. An Option given to Client.Barrier applies to that one Barrier.
+// Option configures a Barrier. An Option that is given to Client.Barrier applies only to the Barrier that
+// it returns.
 type Option func(*hold.Settings)
 
-// Lease sets how long the place of a party lasts after its last renewal. If a party's process dies,
-// its generation breaks d to d + 1.25 s after that renewal. The place is renewed every third of d
-// while the party waits. The default is the Client's, 30 s without WithDefaults; d is at least
-// lease.MinLease.
+// Lease sets how long the place of a party lasts in Redis after its last renewal. While the party waits,
+// the place is renewed every third of d. If the party's process dies, its generation breaks between d and d
+// + 1.25 s after the last renewal. The default is the lease length of the Client, which is 30 s without
+// WithDefaults. d is at least lease.MinLease.
 func Lease(d time.Duration) Option { return func(s *hold.Settings) { s.Length = d } }
 
 // newSettings applies the options to the defaults. Of the Client's defaults only the length of a

@@ -15,14 +15,15 @@ const MaxPriority = hold.MaxPriority
 // step is how much earlier a waiter seems to have come for each step of its priority.
 const step = 10 * time.Second
 
-// Priority puts the waiters of a FairMutex into the queue as if they had come p times 10 s earlier. So they pass
-// waiters of lower priority that came only a little earlier, and stay behind those of the same priority that came
-// first. Nobody starves: only callers that come within (MaxPriority - p) times 10 s after it can pass a waiter of
-// priority p. The holder keeps the lock.
+// Priority puts a waiter of a FairMutex into the queue as if the waiter had come p times 10 s earlier. So
+// the waiter passes waiters of lower priority that came only a little earlier. Waiters of the same priority
+// stay in the order in which they came. Nobody starves: a waiter of priority p can be passed only by
+// callers that come within (MaxPriority - p) times 10 s after that waiter. The holder keeps the lock.
 //
-// p is from 0 to MaxPriority; otherwise Lock fails with ErrBadArgument. The default is 0, the order of
-// arrival. Programs that contend for a name may use several priorities, with a FairMutex for each; waiters
-// without a priority pay nothing for it. Other kinds ignore the option.
+// If p is not from 0 to MaxPriority, Lock fails with ErrBadArgument. The default is 0, which is the order
+// of arrival. A FairMutex has one priority, and programs may use several FairMutexes of the same name with
+// different priorities. The option costs nothing for waiters without a priority. Other kinds ignore the
+// option.
 func Priority(p int) lease.Option {
 	return func(s *hold.Settings) { s.Priority = p }
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Ticket is one wait for the lock that a program can watch while it lasts, because its owner is
-// known from the start.
+// Ticket is one wait for the lock that a program can watch. The program knows the Owner of the wait before
+// it calls Lock.
 type Ticket struct {
 	mutex *Mutex
 	owner lease.Owner
 	used  atomic.Bool
 }
 
-// Ticket returns a ticket for one Lock. It does no I/O, and takes no place yet.
+// Ticket returns a ticket for one call of Lock. It does no I/O, and does not join the queue yet.
 func (m *Mutex) Ticket() *Ticket {
 	t := &Ticket{mutex: m}
 	if m.lock().Usable("lock") == nil {
@@ -29,11 +29,11 @@ func (m *Mutex) Ticket() *Ticket {
 	return t
 }
 
-// Owner returns the id under which the ticket's Lock waits and holds.
+// Owner returns the id under which the ticket's Lock waits for the lock and then holds it.
 func (t *Ticket) Owner() lease.Owner { return engine.Made(t).owner }
 
-// Lock is Mutex.Lock, with the ticket's owner and without re-entry. It can be called once. After
-// that the error matches ErrBadArgument.
+// Lock is Mutex.Lock with the ticket's owner, and it never re-enters. You can call it once. After that the
+// error matches ErrBadArgument.
 func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 	m := engine.Made(t).mutex
 	if err := m.lock().Usable("lock"); err != nil {
@@ -47,7 +47,7 @@ func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(q.Acquire(ctx))
 }
 
-// Position returns Mutex.Position of the ticket's owner.
+// Position is Mutex.Position for the ticket's owner.
 func (t *Ticket) Position(ctx context.Context) (ahead int, waits bool, err error) {
 	t = engine.Made(t)
 	return t.mutex.Position(ctx, t.owner)

@@ -1,5 +1,5 @@
-// Package latch is the countdown latch, in the layout of Redisson's RCountDownLatch: a count at the
-// latch's name, which is deleted at zero. So Go and Java processes count down and wait together.
+// Package latch has the countdown latch, in the layout of Redisson's RCountDownLatch: the key with the
+// latch's name is a count, and is deleted at zero. So Go and Java processes count down and wait together.
 //
 // Programs make a Latch with Client.Latch.
 package latch
@@ -22,12 +22,12 @@ const (
 	most = 1 << 53
 )
 
-// Latch is a count. All callers that use its name share it: some set it and wait for it, others
-// count it down. At zero all waiters go on, and the latch is gone. It may be set again, which
-// begins another generation.
+// Latch is a count. All callers that use its name share it: some set the count and wait, others count down.
+// When the count is zero, all waiters go on, and the key of the latch is deleted. The latch may then be set
+// again, which begins another generation.
 //
-// A Latch holds no state: any number of goroutines may use one value. Each call counts once,
-// however often it had to be sent.
+// A Latch holds no state: any number of goroutines may use one value. Each call takes effect once, even if
+// its request had to be sent several times.
 type Latch struct {
 	engine *engine.Engine
 	name   string
@@ -36,8 +36,8 @@ type Latch struct {
 	err    error // why it cannot be used
 }
 
-// New returns the latch of that name, which is at key in Redis. It does no I/O. If an argument is
-// wrong, every call on the latch returns that error.
+// New returns the latch of that name. key is the key of the latch in Redis. New does no I/O. If an argument
+// is wrong, every call on the latch returns the error.
 func New(e *engine.Engine, name, key string) *Latch {
 	l := &Latch{engine: e, name: name}
 	if l.err = e.Broken(); l.err == nil {
@@ -50,7 +50,7 @@ func New(e *engine.Engine, name, key string) *Latch {
 // Name returns the name that the latch was made with.
 func (l *Latch) Name() string { return engine.Made(l).name }
 
-// Option says how TrySetCount sets a latch.
+// Option is an option of TrySetCount.
 type Option func(*settings)
 
 type settings struct {
@@ -58,19 +58,19 @@ type settings struct {
 	set  bool
 }
 
-// ExpiresIn makes the latch run out d after it was set, if it has not come to zero by then. d is at
-// least 1 ms. Waiters then get ErrDeleted, within 1.25 s. Without ExpiresIn a latch lasts until
-// somebody counts it down or deletes it.
+// ExpiresIn makes the latch run out d after it was set, if its count is not zero by then. d is at least 1
+// ms. When the latch runs out, waiters get ErrDeleted within 1.25 s. Without ExpiresIn a latch lasts until
+// its count is zero or somebody deletes it.
 func ExpiresIn(d time.Duration) Option {
 	return func(s *settings) { s.life, s.set = d, true }
 }
 
-// TrySetCount sets the count to n, at least 1, if the latch is not set: if it was never set, has
-// come to zero, has run out or was deleted. It reports whether it did.
+// TrySetCount sets the count to n if the latch is not set, and reports whether it has set the count. n is
+// at least 1. A latch is not set if it was never set, has come to zero, has run out or was deleted.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown
-// if the request was sent: it may have set the latch, or may do so later. The same holds for
-// Delete.
+// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent, the error
+// also matches ErrUnknown: the request may have set the latch, or may do so later. Delete returns the same
+// errors.
 func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bool, error) {
 	s := settings{}
 	for _, o := range options {
@@ -86,15 +86,15 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bo
 	return l.change(ctx, "set", setScript, n, s.life.Milliseconds())
 }
 
-// CountDown counts the latch down by one, and returns what is left. If the latch is not set, it
-// does nothing and returns 0. Each call counts once, even if Redis was asked again because its
-// answer was lost.
+// CountDown counts the latch down by one, and returns the new count. If the latch is not set, CountDown
+// does nothing and returns 0. Each call counts once, even if the request was sent again because the answer
+// was lost.
 //
-// CountDown goes on when ctx is cancelled, so that a deferred CountDown is always right. If it is
-// not answered within 5 s, it returns an error that matches ErrUnknown, and goes on in the
-// background for up to 5 minutes. The caller must not repeat it then. The call counts in whatever
-// generation it finds, even in one that was set after the call began. If a latch is set anew within
-// minutes, give each round a name of its own.
+// CountDown goes on when ctx is cancelled, so that a deferred CountDown is always right. If Redis does not
+// answer within 5 s, CountDown returns an error that matches ErrUnknown, and goes on in the background for
+// up to 5 minutes. In that case do not call it again for the same work. If the request arrives late and the
+// latch was set again in the meantime, the request counts the new count down. So if you would set a latch
+// again within minutes, use a new name each time.
 func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	if err := l.usable(); err != nil {
 		return 0, l.fail("count down", err)
@@ -108,7 +108,7 @@ func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	return call.Result(), nil
 }
 
-// Count returns the count; 0 if the latch is not set. It asks the master.
+// Count returns the count. It returns 0 if the latch is not set. Count asks the master.
 func (l *Latch) Count(ctx context.Context) (int64, error) {
 	if err := l.usable(); err != nil {
 		return 0, l.fail("query", err)
@@ -120,8 +120,8 @@ func (l *Latch) Count(ctx context.Context) (int64, error) {
 	return call.Result(), nil
 }
 
-// Delete deletes the latch, whatever its count, and reports whether it was set. Waiters get
-// ErrDeleted.
+// Delete deletes the latch, even if its count is not zero, and reports whether the latch was set. Waiters
+// get ErrDeleted.
 func (l *Latch) Delete(ctx context.Context) (bool, error) {
 	return l.change(ctx, "delete", deleteScript)
 }

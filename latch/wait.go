@@ -13,18 +13,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Wait waits until the count is zero. It returns at once if it is, or if the latch is not set.
+// Wait waits until the count is zero. If the count is zero already, or if the latch is not set, Wait
+// returns at once.
 //
-// Wait waits for the generation that it found when it was called. If the latch comes to zero and is set again before
-// Wait has looked, Wait returns nil all the same. If the latch is deleted or runs out while Wait waits, the error
-// matches ErrDeleted. If Redis has lost its data meanwhile, or the process stood still for so long that Redis has
-// forgotten the generation (a hundred generations, or a day), the error matches ErrUnknown. If ctx ends first, the
-// error matches ctx's error, and ErrBusy if Redis had answered by then. Transient errors of Redis are retried until ctx
-// ends; ErrWrongType, ErrDenied and the like are returned at once.
+// Each time the latch is set, a new generation begins. Wait waits for the generation that it finds when it
+// is called. If that generation comes to zero and the latch is set again before Wait has asked Redis again,
+// Wait returns nil. If the latch is deleted or runs out during the wait, the error matches ErrDeleted. If
+// Redis loses its data during the wait, the error matches ErrUnknown. The error also matches ErrUnknown if
+// the process stood still for so long that Redis has forgotten the generation: a day, or a hundred
+// generations. If ctx ends first, the error matches ctx's error. It also matches ErrBusy if Redis had
+// answered before. If Redis returns a transient error, Wait tries again until ctx ends. Other errors, such
+// as ErrWrongType and ErrDenied, are returned at once.
 //
-// Redisson keeps no generations. If a Java process has counted a latch down to zero and set it again before
-// Wait looked, the latch counts as still open. A latch that a Java process has deleted counts as one that
-// came to zero.
+// Redisson has no generations. If a Java process has counted a latch down to zero and set it again before
+// Wait has asked Redis again, Wait goes on waiting. If a Java process has deleted a latch, Wait returns as
+// if the count had come to zero.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.usable(); err != nil {
 		return l.fail("wait for", err)

@@ -10,28 +10,31 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// BusyError is in an error of Lock or TryLock that matches ErrBusy. It has what Redis's last answer said
-// about the holder:
+// BusyError is part of an error of Lock or TryLock that matches ErrBusy. It has what Redis's last answer
+// said about the holder:
 //
 //	var busy *holdfast.BusyError
 //	if errors.As(err, &busy) { log.Print(busy.Holder.Short(), busy.Left) }
 //
-// It costs no request. So its fields may be zero: for a waiter behind others of its process, which does not
-// ask Redis, and if many calls were sent as one.
+// A BusyError costs no request of its own. So its fields are zero if Redis was not asked about the holder.
+// That happens to a caller that waits behind other callers of its process, and if many calls were sent as
+// one request.
 type BusyError struct {
-	// Holder is the owner that holds the thing; zero if that is not known. It is known of a Mutex and
-	// a FairMutex.
+	// Holder is the owner that holds the thing. It is zero if the owner is not known. Only a Mutex and a
+	// FairMutex can make it known.
 	Holder Owner
-	// Since is when the holder got it, on the server's clock; zero if that is not known, for example for Java.
+	// Since is when Holder got the thing, on the server's clock. It is zero if that is not known, for
+	// example for Java.
 	Since time.Time
-	// Left is how long the thing stays taken if its holder neither renews nor releases it, or how long something else
-	// keeps the caller out, such as an earlier caller. NoExpiry means without end; 0 means not known.
+	// Left is how long the thing stays taken if its holder neither renews nor releases it. If something
+	// else keeps the caller out, such as an earlier caller, Left is how long that can last. NoExpiry means
+	// without end; 0 means not known.
 	Left time.Duration
 
 	err error
 }
 
-// Error returns the text of the whole error, and names the holder if it is known.
+// Error returns the text of the whole error. It names the holder if the holder is known.
 func (b *BusyError) Error() string {
 	text := b.err.Error()
 	switch {
@@ -46,11 +49,11 @@ func (b *BusyError) Error() string {
 	}
 }
 
-// Unwrap returns the error without the facts about the holder.
+// Unwrap returns the same error without what it says about the holder.
 func (b *BusyError) Unwrap() error { return b.err }
 
-// Of returns the lease that package hold has made, and the error, as users know them. It is for the
-// packages of synchronizers.
+// Of converts a lease and an error of package hold to the types of this package. Only the packages of the
+// synchronizers call it.
 func Of(l *hold.Lease, err error) (*Lease, error) {
 	if b := (*hold.Busy)(nil); errors.As(err, &b) {
 		err = &BusyError{Owner(b.Holder), b.Since, b.Left, err}

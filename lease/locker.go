@@ -4,23 +4,23 @@ package lease
 
 import "context"
 
-// Locker is something that can be held: each call that succeeds returns another Lease.
+// Locker is something that callers can hold. Each successful call of Lock or TryLock returns another Lease.
 type Locker interface {
-	// Lock waits until the thing is granted or ctx ends. If ctx ends the wait, the error matches
-	// ctx's error and its cause. If the grant comes just as ctx ends, Lock returns the lease, and
-	// the caller must release it.
+	// Lock waits until the lock is granted or ctx ends. If ctx ends the wait, the error matches ctx's error
+	// and ctx's cause. If the grant comes at the moment when ctx ends, Lock returns the lease, and the
+	// caller must release it.
 	Lock(ctx context.Context) (*Lease, error)
-	// TryLock asks once and does not wait. If another holds the thing, the error matches ErrBusy.
+	// TryLock asks once and does not wait. If another caller holds the lock, the error matches ErrBusy.
 	TryLock(ctx context.Context) (*Lease, error)
 }
 
-// Placed is a Locker that can be put in order with others, so that all callers that lock several of
-// them do so in the same order. A Mutex, a FairMutex, a stripe and both sides of an RWMutex are
-// Placed. The permits of PermitSemaphore.Locker are not.
+// Placed is a Locker that can be sorted. If all callers that lock several Lockers sort them first, they all
+// lock them in the same order. A Mutex, a FairMutex, a stripe and both sides of an RWMutex are Placed.
+// PermitSemaphore.Locker is not Placed.
 type Placed interface {
 	Locker
-	// Place returns the text by which things are put in order: the key of the thing, and the address of its
-	// server. It is the same in every process that is configured alike, and differs from thing to thing. It
-	// is "" for a Locker whose every call fails.
+	// Place returns the text by which Lockers are sorted: the key of the lock, and the address of its
+	// server. Two processes with the same configuration get the same text for a lock, and each lock has
+	// another text. If every call of the Locker fails, Place returns "".
 	Place() string
 }

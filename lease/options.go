@@ -8,110 +8,118 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// DefaultLease is the length of a lease for which no option sets another: 30 s, renewed every 10 s.
-// It is Redisson's lockWatchdogTimeout.
+// DefaultLease is the length of a lease if no option sets another length: 30 s, renewed every 10 s. It
+// corresponds to Redisson's lockWatchdogTimeout.
 const DefaultLease = hold.DefaultLease
 
 // MinLease is the shortest lease that is allowed: 100 ms.
 const MinLease = hold.MinLease
 
-// NoExpiry is what queries return as the remaining time of a hold without an end. Holdfast makes no
-// such hold; Redisson can take a permit for ever.
+// NoExpiry is what queries return as the remaining time of a hold that has no end. Holdfast never makes
+// such a hold, but Redisson can take a permit for ever.
 const NoExpiry = hold.NoExpiry
 
-// Option says how something is to be held. An Option given to New through WithDefaults applies to
-// the whole Client. One given to a factory method applies to that one synchronizer.
+// Option says how something is held. If an Option is given to New by WithDefaults, it applies to the whole
+// Client. If it is given to a factory method, such as Client.Mutex, it applies to that one synchronizer.
 type Option func(*hold.Settings)
 
-// Renewed makes the lease d long. Holdfast renews it every third of d until it is released or lost.
-// If the process dies, the lock is free after d at the latest. The default is
-// Renewed(DefaultLease).
+// Renewed makes the lease d long. Holdfast renews the lease every third of d until it is released or lost.
+// If the process dies, the lock is free after at most d. The default is Renewed(DefaultLease).
 func Renewed(d time.Duration) Option {
 	return func(s *hold.Settings) { s.Length, s.Fixed = d, false }
 }
 
-// Fixed makes the lease end d after it was granted, with ErrExpired. It is never renewed. That end
-// is no loss: it is neither logged nor counted as one.
+// Fixed makes the lease end d after its grant, with ErrExpired. Holdfast never renews it. That end does not
+// count as a loss: Holdfast neither logs it nor counts it in the metric of lost leases.
 func Fixed(d time.Duration) Option {
 	return func(s *hold.Settings) { s.Length, s.Fixed = d, true }
 }
 
-// MaxHold ends a renewed lease with ErrMaxHold when it has been held for d, as a safety net for a
-// forgotten Release. The time counts from the sending of the request that was granted. If the
-// answer takes longer than d, Lock gives the grant back, and its error matches ErrMaxHold. MaxHold
-// is off by default, and if d is 0.
+// MaxHold ends a renewed lease with ErrMaxHold when it has been held for d. It is a safety net for a
+// forgotten Release. The time d begins when the request that was granted is sent. If the answer takes
+// longer than d, Lock gives the lock back, and its error matches ErrMaxHold. By default, and if d is 0,
+// there is no such limit.
 func MaxHold(d time.Duration) Option {
 	return func(s *hold.Settings) { s.MaxHold = d }
 }
 
-// Grace makes the lease end d before Redis can grant what it holds to anybody else, so that the work
-// has time to stop: its contexts, Done and Deadline come d sooner than without Grace. What is held
-// stays held meanwhile, and Release frees it at once; of nested leases that ended together, the last Release frees
-// it. If the process dies, the thing is free when it would have been without Grace. The lease is
-// renewed every third of its length minus d. A waiter to which the thing is handed over asks Redis once
-// more before its Lock returns. A Fixed(l) lease ends with ErrExpired after l minus d.
+// Grace makes the lease end d before Redis can grant the lock to anybody else, so that the work has time to
+// stop. The lease's contexts are cancelled, its Done is closed and its Deadline comes d sooner than without
+// Grace. During d the lock stays held, and Release frees it at once. If nested leases ended together, the
+// last Release frees it. If the process dies, the lock is free at the same time as without Grace. Holdfast
+// renews the lease every third of the length that remains when d is subtracted. If the lock is handed over
+// to a waiter, the waiter asks Redis once more before its Lock returns. A Fixed(l) lease ends with
+// ErrExpired after l minus d.
 //
-// There is no grace if Redis says that it no longer has what was held, nor after Close. The default is
-// 0. If less than MinLease is left of the lease, or d is negative, Lock fails with ErrBadArgument.
+// There is no grace if Redis says that it no longer has the hold. There is also none after Close. The
+// default is 0. If d is negative, or if the lease minus d is shorter than MinLease, Lock fails with
+// ErrBadArgument.
 func Grace(d time.Duration) Option {
 	return func(s *hold.Settings) { s.Grace = d }
 }
 
-// Notified makes the Client notify the holder of a Mutex, a FairMutex or a stripe when any Client takes it by
-// ForceRelease: the lease then ends with ErrLost within a round trip or two, not only at its next renewal. A message
-// makes the Client ask Redis; if the message is lost, the next renewal finds out. Each such hold costs a goroutine, one
-// more renewal when it begins, and a subscription on the Client's one connection for messages. A nested Lock has
-// the option if the outer one has it. Other kinds ignore the option. The default is off.
+// Notified makes the Client notify the holder of a Mutex, a FairMutex or a stripe when any Client takes the
+// lock away by ForceRelease. The lease then ends with ErrLost after one or two round trips, and not only at
+// its next renewal. ForceRelease sends a message, and the message makes the holder's Client ask Redis. If
+// the message is lost, the Client learns of it at the next renewal. Each hold with Notified costs a
+// goroutine, one more renewal when the hold begins, and a subscription on the Client's one connection for
+// messages. A nested Lock has the option if the outer Lock has it. Other kinds ignore the option. By
+// default it is off.
 func Notified() Option {
 	return func(s *hold.Settings) { s.Notified = true }
 }
 
-// Supersede makes the newest Lock of a Mutex, a FairMutex or a stripe win, if all that lock the name have the option.
-// It is for the deploy of the latest commit, or a reload after each change. When a newer Lock comes, the holder's lease
-// ends with ErrSuperseded. The newer Lock is granted when the holder, whose work has stopped, releases the lock; at the
-// latest after the holder's Grace or, without one, after the rest of its lease. Older Locks that wait return
-// ErrSuperseded, each when it is its turn.
+// Supersede makes the newest call of Lock win, for a Mutex, a FairMutex or a stripe. All callers that lock
+// the name must have the option. Use it for the deploy of the latest commit, or for a reload after each
+// change. When a newer call of Lock comes, the holder's lease ends with ErrSuperseded. The newer Lock is
+// granted when the holder has stopped its work and releases the lock. If the holder does not release the
+// lock, the newer Lock is granted after the holder's Grace or, without a Grace, after the rest of the
+// holder's lease. Older calls of Lock that wait return ErrSuperseded, each when it is the next in the
+// queue.
 //
-// A Lock that fails is no longer the newest. But if its process dies while it waits, the older ones are superseded all
-// the same. A TryLock supersedes nobody; when it is granted, it counts as the newest. Ask supersedes nobody either. A
-// holder without the option is not superseded, nor is a lease from Attach. A nested Lock has the option if the outer
-// one has it; the hold then has a Grace if each of its leases has one. A MultiLock locks its members one after another,
-// and so supersedes at different times. Do with Pausable fails with ErrBadArgument.
+// If a call of Lock fails, it is no longer the newest. But if its process dies while the call waits, the
+// older calls are superseded anyway. A TryLock supersedes nobody. When it is granted, it counts as the
+// newest. Ask supersedes nobody either. A holder without the option is not superseded. A lease from Attach
+// is not superseded either. A nested Lock has the option if the outer Lock has it, and the hold has a Grace
+// if each of its leases has one. A MultiLock locks its members one after another, and so supersedes their
+// holders at different times. Do with Pausable fails with ErrBadArgument.
 //
-// Each Lock costs two more requests. Each hold costs a goroutine, a subscription on the Client's one connection for
-// messages, and a request every 1.25 s, in case the message is lost. Such a lock is not passed on within the process
-// (see Cohort). Other kinds ignore the option. The default is off.
+// Each Lock costs two more requests than without the option. Each hold costs a goroutine, a subscription on
+// the Client's one connection for messages, and a request every 1.25 s in case the message is lost. The
+// lock is not passed on within the process (see Cohort). Other kinds ignore the option. By default it is
+// off.
 func Supersede() Option {
 	return func(s *hold.Settings) { s.Supersede = true }
 }
 
-// Replicas makes a grant count only if n replicas of the master acknowledge it within half a
-// second. Otherwise the grant is taken back, and the error matches ErrNotReplicated. A renewal that
-// fewer replicas acknowledge does not prolong the lease here, and is tried again until the lease is
-// over. So a grant survives the failure of the master, if a replica that has it is promoted. The
-// default is 0: Holdfast does not wait for replicas. See docs/guarantees.md.
+// Replicas makes a grant count only if n replicas of the master acknowledge it within half a second.
+// Otherwise Holdfast takes the grant back, and the error matches ErrNotReplicated. If fewer than n replicas
+// acknowledge a renewal, the renewal does not prolong the lease in this process, and Holdfast renews again
+// until the lease is over. So if the master fails, a grant survives if a replica that has it is promoted.
+// The default is 0: Holdfast does not wait for replicas. See docs/guarantees.md.
 func Replicas(n int) Option {
 	return func(s *hold.Settings) { s.Replicas = n }
 }
 
-// JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock: the token's key gets
-// no expiry. Without JavaTokens, the key expires a week after the last grant, or as WithTokenLife
-// says; the next token is greater all the same. A name whose braces make no hash tag ("a}b", "a{",
-// "{}x") is refused with ErrBadArgument, because Redisson would count its tokens in another place.
+// JavaTokens makes a lock and Redisson's RFencedLock of the same name share their fencing tokens. The key
+// of the token then has no expiry. Without JavaTokens, that key expires a week after the last grant, or
+// after the time that WithTokenLife sets; the next token is greater even then. If the braces of a name make
+// no hash tag ("a}b", "a{", "{}x"), Lock fails with ErrBadArgument, because Redisson would store the tokens
+// of that name at another key.
 func JavaTokens() Option {
 	return func(s *hold.Settings) { s.JavaTokens = true }
 }
 
-// Cohort bounds how a Mutex is passed on within a process. Without asking Redis, a Release gives it
-// to the process's next waiting goroutine, at most n times and for at most d after Redis has
-// granted it. Then it is the turn of other processes. Each of these goroutines gets its own Lease
-// and token. The default is 1000 times, 10 ms. While other processes want the Mutex too, the bound
-// is also 8 times the number of the process's goroutines that want it, so that a goroutine that is
-// alone in its process gets its share: see docs/guarantees.md.
+// Cohort limits how often, and for how long, a Mutex is passed on within a process. A Release gives the
+// Mutex to the next waiting goroutine of the process without asking Redis, at most n times, and for at most
+// d after Redis has granted the Mutex. After that, other processes can get the Mutex. Each goroutine gets
+// its own Lease and token. The default is 1000 times and 10 ms. While other processes want the Mutex too,
+// there is another limit: 8 times the number of goroutines of this process that want the Mutex. So a
+// goroutine that is alone in its process gets its share: see docs/guarantees.md.
 //
-// If n or d is 0, each Release goes to Redis. Each Release also goes to Redis if the lease is fixed
-// or has Replicas, if less than half of it is left, if the next waiter has other options, and while
-// programs without Holdfast wait, such as Java's. n is at most 1000.
+// If n or d is 0, each Release sends a request to Redis. Each Release also sends a request if the lease is
+// fixed or has Replicas, if less than half of the lease is left, if the next waiter has other options, or
+// while programs without Holdfast wait, such as Java programs. n is at most 1000.
 func Cohort(n int, d time.Duration) Option {
 	return func(s *hold.Settings) { s.LocalHandoffs, s.CohortTime = n, d }
 }

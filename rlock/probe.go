@@ -17,8 +17,8 @@ import (
 // probe is cut short.
 const probeLife = time.Second
 
-// Probe does to a lock at a key of its own, once, everything that a Mutex does to Redis. It returns
-// the first error. It is for Client.Check.
+// Probe does everything once that a Mutex does to Redis, with a lock that nobody else uses. It returns the
+// first error. Client.Check calls it.
 func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
 	r := newResource(e, at.Hash, at.Hash, new(hold.Settings))
 	r.Rules = lockhash.NewRules(kind, probeLife, 0).Keeping(probeLife)

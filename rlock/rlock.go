@@ -1,6 +1,5 @@
-// Package rlock is the reentrant lock, in the layout of Redisson's RLock: at the
-// lock's name a hash {holder: count} that expires with the lease, so that Go and
-// Java processes exclude each other.
+// Package rlock has the reentrant lock, in the layout of Redisson's RLock. The key with the lock's name is
+// a hash {holder: count} that expires with the lease. So Go and Java processes exclude each other.
 //
 // Programs make a Mutex with Client.Mutex.
 package rlock
@@ -13,9 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Mutex is a lock that is shared by everybody that uses its name. It holds no state: any number of
-// goroutines may use one value, and whatever differs from holder to holder is in the Lease that
-// each Lock returns.
+// Mutex is a lock that all callers that use its name share. A Mutex holds no state: any number of
+// goroutines may use one value. What differs from holder to holder is in the Lease that each Lock returns.
 type Mutex struct {
 	resource resource
 	settings *hold.Settings // of the Client, or its own
@@ -23,8 +21,8 @@ type Mutex struct {
 
 var _ lease.Locker = (*Mutex)(nil)
 
-// New returns the lock of that name, which is at key in Redis. It does no I/O. If something is
-// wrong with the arguments, each call returns the error.
+// New returns the lock of that name. key is the key of the lock in Redis. New does no I/O. If an argument
+// is wrong, every call on the lock returns the error.
 func New(e *engine.Engine, name, key string, settings *hold.Settings) *Mutex {
 	return &Mutex{newResource(e, name, key, settings), settings}
 }
@@ -35,15 +33,15 @@ func (m *Mutex) Name() string { return m.lock().Name() }
 // Place implements lease.Placed.
 func (m *Mutex) Place() string { return m.lock().Place() }
 
-// Lock waits until the lock is granted and returns the Lease, which the caller must release. If ctx
-// was made by Lease.Context of a lease on this same lock, Lock re-enters it: it returns at once,
-// with another Lease.
+// Lock waits until the lock is granted and returns the Lease, which the caller must release. If ctx comes
+// from Lease.Context of a lease on this same lock, Lock re-enters the lock: it returns at once, with
+// another Lease.
 //
-// Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error and, if the
-// lock was found held, ErrBusy; nothing is left behind, and no other hold is touched. Transient
-// errors of Redis are retried until ctx ends. ErrWrongType, ErrOutOfMemory, ErrDenied and
-// ErrBadArgument are returned at once. If ctx carries a lease that has ended, Lock returns the
-// error of that lease.
+// Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error. It also matches
+// ErrBusy if Lock has found the lock held. Then nothing is left behind in Redis, and no other hold is
+// changed. If Redis returns a transient error, Lock tries again until ctx ends. Lock returns ErrWrongType,
+// ErrOutOfMemory, ErrDenied and ErrBadArgument at once. If ctx carries a lease that has ended, Lock returns
+// the error of that lease.
 func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 	if err := m.lock().Usable("lock"); err != nil {
 		return nil, err
@@ -51,9 +49,9 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(m.request().Acquire(ctx))
 }
 
-// TryLock is Lock without the wait: one request, no subscription. If another holds the lock, the
-// error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error
-// matches ErrUnavailable.
+// TryLock is Lock without the wait: it sends one request and does not subscribe. If another caller holds
+// the lock, the error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the
+// error matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	if err := m.lock().Usable("try lock"); err != nil {
 		return nil, err
@@ -63,19 +61,20 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(q.Acquire(ctx))
 }
 
-// LeaseFrom returns the lease that ctx carries on the lock: the innermost, if it carries several. It is
-// the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx carries
-// none. LeaseFrom does no I/O. A lease of another Client does not count, nor one of another kind of
-// lock of the same name.
+// LeaseFrom returns the lease on this lock that ctx carries. If ctx carries several, LeaseFrom returns the
+// innermost, which is the lease that Lock with ctx would re-enter. The lease may have ended. If ctx carries
+// no lease on this lock, ok is false. A lease of another Client does not count. A lease on another kind of
+// lock with the same name does not count either. LeaseFrom does no I/O.
 func (m *Mutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 	r := m.lock()
 	carried := hold.Carried(ctx, r.Engine, r)
 	return (*lease.Lease)(carried), carried != nil
 }
 
-// Attach takes over the hold that Lease.Detach left under that owner, in this process or another.
-// It returns a Lease on it, with the hold's token and a new Owner. If several callers attach, one
-// of them gets the hold. For the others, and after the hold has run out, the error matches ErrLost.
+// Attach takes over the hold that Lease.Detach left under owner, in this process or another. It returns a
+// Lease with the token of that hold and with a new Owner. If several callers attach with the same owner,
+// only one of them gets the hold, and the others get an error that matches ErrLost. After the hold has run
+// out, the error also matches ErrLost.
 func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, error) {
 	if err := m.lock().Usable("attach"); err != nil {
 		return nil, err

@@ -21,19 +21,18 @@ import (
 // MaxStripes is the largest number of stripes that a name may be divided into.
 const MaxStripes = 1 << 16
 
-// Striped is one name divided into a fixed number of locks. It is for many keys that need not all
-// exclude each other: two keys exclude each other if they fall on the same stripe.
+// Striped is one name that is divided into a fixed number of locks, its stripes. Use it for many keys that
+// do not all have to exclude each other. Two keys exclude each other only if they have the same stripe.
 //
-// Stripe i of the name "stock" is the lock of the name "stock:<i>", as Mutex would make it. A key
-// falls on the stripe FNV-1a(key) mod n, with the 64-bit FNV-1a of the key's bytes, in every
-// process alike.
+// Stripe i of the name "stock" is the lock that Mutex would make for the name "stock:<i>". In every
+// process, a key has the stripe FNV-1a(key) mod n. FNV-1a is the 64-bit hash of the key's bytes.
 //
-// The number of stripes is stored in Redis on first use. With another number, every call fails with
-// lease.ErrBadArgument, because a key would then have two locks. A Striped asks for the number
-// before its first Lock, and after that when it locks, at most once a minute. If the number was
-// deleted, or lost with Redis's data, it is written again; a process that then finds another number
-// no longer locks. To change the number, stop all processes that use the name and delete the key
-// holdfast_stripes:<name>.
+// The number of stripes is stored in Redis on first use. If a program uses another number, every call fails
+// with lease.ErrBadArgument, because a key would otherwise have two locks. A Striped asks Redis for the
+// number before its first Lock. Later it asks again when it locks, at most once a minute. If the number was
+// deleted, or lost with Redis's data, the next Striped that asks writes its own number. A process that then
+// finds another number no longer locks. To change the number, stop all processes that use the name, and
+// delete the key holdfast_stripes:<name>.
 type Striped struct {
 	engine  *engine.Engine
 	name    string
@@ -48,9 +47,8 @@ type Striped struct {
 // be lost or deleted, and other processes may then agree on another number.
 const askAgain = time.Minute
 
-// NewStriped returns the n stripes of that name. mapped maps the names of the stripes to names in
-// Redis. NewStriped does no I/O. If something is wrong with the arguments, each call returns the
-// error.
+// NewStriped returns the n stripes of that name. mapped maps the names of the stripes to names in Redis.
+// NewStriped does no I/O. If an argument is wrong, every call returns the error.
 func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings *hold.Settings) *Striped {
 	s := &Striped{engine: e, name: name, made: time.Now()}
 	switch {
@@ -73,7 +71,7 @@ func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string
 	return s
 }
 
-// For returns the stripe that key falls on.
+// For returns the stripe of key.
 func (s *Striped) For(key string) *Stripe {
 	n := s.Len()
 	if n == 0 {
@@ -84,8 +82,8 @@ func (s *Striped) For(key string) *Stripe {
 	return s.At(int(hash.Sum64() % uint64(n)))
 }
 
-// At returns stripe i, counted from 0. It is for programs that spread their keys by a rule of their
-// own, such as id % 16, which a Java program may share. It panics if there is no such stripe.
+// At returns stripe i, counted from 0. Use it if your program chooses the stripes by a rule of its own,
+// such as id % 16, for example because a Java program has the same rule. At panics if there is no stripe i.
 func (s *Striped) At(i int) *Stripe {
 	s = engine.Made(s)
 	switch {
@@ -100,8 +98,8 @@ func (s *Striped) At(i int) *Stripe {
 // Len returns the number of stripes.
 func (s *Striped) Len() int { return len(engine.Made(s).stripes) }
 
-// Stripe is one lock of a Striped. It is a Mutex, except that it checks the number of stripes
-// before its first Lock.
+// Stripe is one lock of a Striped. It is like a Mutex, but checks the number of stripes before its first
+// Lock.
 type Stripe struct {
 	*Mutex
 	striped *Striped
@@ -109,7 +107,7 @@ type Stripe struct {
 
 var _ lease.Locker = (*Stripe)(nil)
 
-// Lock is Mutex.Lock.
+// Lock is the same as Mutex.Lock.
 func (s *Stripe) Lock(ctx context.Context) (*lease.Lease, error) {
 	if err := s.striped.agree(ctx); err != nil {
 		return nil, s.lock().Failed("lock", errs.Ended(ctx, err))
@@ -117,7 +115,7 @@ func (s *Stripe) Lock(ctx context.Context) (*lease.Lease, error) {
 	return s.Mutex.Lock(ctx)
 }
 
-// TryLock is Mutex.TryLock.
+// TryLock is the same as Mutex.TryLock.
 func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
 	bounded, cancel := engine.Bounded(ctx)
 	defer cancel()

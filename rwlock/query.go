@@ -18,8 +18,8 @@ func (m *RWMutex) Locked(ctx context.Context) (bool, error) {
 	return locked, err
 }
 
-// RLocked reports whether a reader holds the lock. A reader under its own write lock counts too.
-// Readers whose lease is over do not count, even if Redis still lists them.
+// RLocked reports whether a reader holds the lock. If a writer also holds the read side, it counts as a
+// reader too. Readers whose lease is over do not count, even if Redis still lists them.
 func (m *RWMutex) RLocked(ctx context.Context) (bool, error) {
 	rlocked := false
 	_, err := m.walk(ctx, "query", func(h holder) bool {
@@ -29,8 +29,8 @@ func (m *RWMutex) RLocked(ctx context.Context) (bool, error) {
 	return rlocked, err
 }
 
-// ReadHolds returns how many leases all readers together have on the lock. It goes over them as
-// RHolders does.
+// ReadHolds returns how many leases all readers together have on the lock. Like RHolders, it reads the list
+// of readers in several requests.
 func (m *RWMutex) ReadHolds(ctx context.Context) (int, error) {
 	holds := 0
 	_, err := m.walk(ctx, "query", func(h holder) bool {
@@ -42,32 +42,32 @@ func (m *RWMutex) ReadHolds(ctx context.Context) (int, error) {
 	return holds, err
 }
 
-// HeldBy reports whether owner, of this process or another, is the writer.
+// HeldBy reports whether owner is the writer. owner may belong to this process or to another.
 func (m *RWMutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 	count, err := m.HoldCount(ctx, owner)
 	return count > 0, err
 }
 
-// RHeldBy reports whether owner, of this process or another, is a reader.
+// RHeldBy reports whether owner is a reader. owner may belong to this process or to another.
 func (m *RWMutex) RHeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 	count, err := m.RHoldCount(ctx, owner)
 	return count > 0, err
 }
 
-// HoldCount returns how many leases owner has as the writer; 0 if it is not the writer.
+// HoldCount returns how many leases owner has as the writer. It returns 0 if owner is not the writer.
 func (m *RWMutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	_, count, err := m.look(ctx, "query", owner.String()+writes)
 	return count, err
 }
 
-// RHoldCount returns how many leases owner has as a reader; 0 if it is not a reader.
+// RHoldCount returns how many leases owner has as a reader. It returns 0 if owner is not a reader.
 func (m *RWMutex) RHoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	_, count, err := m.look(ctx, "query", owner.String())
 	return count, err
 }
 
-// Holder returns the owner that holds the lock as its writer; the zero Owner if there is no writer.
-// If the writer's id is no valid Owner, the error matches ErrBadArgument.
+// Holder returns the owner that holds the lock as its writer, or the zero Owner if there is no writer. If
+// the writer's id cannot be parsed as an Owner, the error matches ErrBadArgument.
 func (m *RWMutex) Holder(ctx context.Context) (lease.Owner, error) {
 	id, err := m.writer(ctx, "query")
 	if err != nil || id == "" {
@@ -76,13 +76,12 @@ func (m *RWMutex) Holder(ctx context.Context) (lease.Owner, error) {
 	return lease.ParseOwner(id)
 }
 
-// RHolders returns the owners that hold the lock as readers, in no order. If the id of one is not
-// an Owner's, the error matches ErrBadArgument.
+// RHolders returns the owners that hold the lock as readers, in no order. If the id of a reader cannot be
+// parsed as an Owner, the error matches ErrBadArgument.
 //
-// It asks for about 256 readers at a time, so that Redis serves others in between. A reader that
-// holds the lock from the beginning to the end of the call is in the list once. A reader that comes
-// or goes meanwhile may be in it or not. If there is a failover meanwhile, some readers may be
-// missing.
+// RHolders asks Redis for about 256 readers at a time, so that Redis can serve other requests in between. A
+// reader that holds the lock during the whole call is in the list once. A reader that comes or goes during
+// the call may be in the list or not. If there is a failover during the call, some readers may be missing.
 func (m *RWMutex) RHolders(ctx context.Context) ([]lease.Owner, error) {
 	ids, err := m.readers(ctx, "query")
 	if err != nil {
@@ -99,8 +98,9 @@ func (m *RWMutex) RHolders(ctx context.Context) ([]lease.Owner, error) {
 	return all, nil
 }
 
-// Remaining returns how long the lock stays held if nobody renews or releases it: 0 if nobody holds
-// it, lease.NoExpiry if a hold has no end. It goes over the readers as RHolders does.
+// Remaining returns how long the lock stays held if nobody renews or releases it. It returns 0 if nobody
+// holds the lock, and lease.NoExpiry if a hold has no end. Like RHolders, it reads the list of readers in
+// several requests.
 func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	until, endless := int64(0), false
 	now, err := m.walk(ctx, "query", func(h holder) bool {
@@ -113,11 +113,11 @@ func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(until-now, 0)) * time.Microsecond, err
 }
 
-// ForceRelease takes the lock from its writer and notifies the waiters. Readers keep the lock. It
-// reports whether there was a writer. The writer's leases end with ErrLost: at once if they are of
-// this Client, otherwise at their next renewal.
+// ForceRelease takes the lock away from its writer and notifies the waiters. Readers keep the lock.
+// ForceRelease reports whether there was a writer. The writer's leases end with ErrLost: at once if they
+// are of this Client, otherwise at their next renewal.
 //
-// The holder's work may still be going on. Call ForceRelease only if you know that it is not.
+// The writer's work may still be going on. Call ForceRelease only if you know that the work has stopped.
 func (m *RWMutex) ForceRelease(ctx context.Context) (bool, error) {
 	id, err := m.writer(ctx, "force release")
 	if err != nil || id == "" {
@@ -126,8 +126,8 @@ func (m *RWMutex) ForceRelease(ctx context.Context) (bool, error) {
 	return m.force(ctx, m.writing(), releaseScript, []string{id})
 }
 
-// RForceRelease takes the lock from the readers that RHolders would find. A writer keeps the
-// lock. It reports whether there was a reader. Otherwise it is like ForceRelease.
+// RForceRelease takes the lock away from all readers that RHolders would return. A writer keeps the lock.
+// RForceRelease reports whether there was a reader. Otherwise it is like ForceRelease.
 func (m *RWMutex) RForceRelease(ctx context.Context) (bool, error) {
 	ids, err := m.readers(ctx, "force release")
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package rwlock is the read/write lock: any number of readers hold it together, or one writer
-// holds it alone. Its layout is that of Redisson's RReadWriteLock, so Go and Java processes exclude
-// each other.
+// Package rwlock has the read/write lock: any number of readers hold it together, or one writer holds it
+// alone. It has the layout of Redisson's RReadWriteLock, so Go and Java processes exclude each other.
 //
-// Neither side starves the other, not even across processes: waiters enter in the order in which they came.
-// There is one exception: readers that already waited when a writer entered go ahead of the next writer.
+// Readers do not starve writers, and writers do not starve readers, even across processes: waiters get the
+// lock in the order in which they came. There is one exception: readers that were already waiting when a
+// writer got the lock go before the next writer.
 //
 // Programs make an RWMutex with Client.RWMutex.
 package rwlock
@@ -19,11 +19,11 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// RWMutex is a lock that many readers, or one writer, hold. All callers that use its name share it.
-// It holds no state: any number of goroutines may use one value, and what differs from holder to
-// holder is in the Lease that each call returns.
+// RWMutex is a lock that many readers or one writer hold. All callers that use its name share it. An
+// RWMutex holds no state: any number of goroutines may use one value. What differs from holder to holder is
+// in the Lease that each call returns.
 //
-// As a lease.Locker, an RWMutex is its write side.
+// If an RWMutex is used as a lease.Locker, it locks its write side.
 type RWMutex struct {
 	engine   *engine.Engine
 	base     base
@@ -33,8 +33,8 @@ type RWMutex struct {
 
 var _ lease.Locker = (*RWMutex)(nil)
 
-// New returns the lock of that name, which is at key in Redis. It does no I/O. If an argument is
-// wrong, every call on the lock returns that error.
+// New returns the lock of that name. key is the key of the lock in Redis. New does no I/O. If an argument
+// is wrong, every call on the lock returns the error.
 func New(e *engine.Engine, name, key string, settings hold.Settings) *RWMutex {
 	m := &RWMutex{engine: e, settings: settings, base: base{name: name, line: linePrefix + key}}
 	if m.err = e.Broken(); m.err == nil {
@@ -56,50 +56,52 @@ func (m *RWMutex) Place() string {
 	return hold.PlaceOf(m.engine, m.base.Key())
 }
 
-// Lock waits until nobody else holds the lock, and returns the Lease of a writer, which the caller
-// must release. Its token is greater than that of every earlier writer. A context made by
-// Lease.Context of a write lease on this same lock re-enters it: Lock then returns at once, with
-// another Lease. If ctx carries a read lease and no write lease, Lock returns ErrUpgrade at once:
-// it would wait for itself.
+// Lock waits until nobody else holds the lock, and returns the Lease of a writer, which the caller must
+// release. The token of that Lease is greater than the token of every earlier writer. If ctx comes from
+// Lease.Context of a write lease on this same lock, Lock re-enters the lock: it returns at once, with
+// another Lease. If ctx carries a read lease and no write lease on this lock, Lock returns ErrUpgrade at
+// once, because the caller would wait for itself.
 //
-// Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and ErrBusy
-// if the lock was found held. Nothing is left behind then, and nobody else's hold is touched.
-// Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and
-// ErrBadArgument are returned at once. If ctx carries a lease whose hold has ended, Lock returns
-// the error of that lease.
+// Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error. It also matches
+// ErrBusy if Lock has found the lock held. Then nothing is left behind in Redis, and no other hold is
+// changed. If Redis returns a transient error, Lock tries again until ctx ends. Lock returns ErrWrongType,
+// ErrOutOfMemory, ErrDenied and ErrBadArgument at once. If ctx carries a lease whose hold has ended, Lock
+// returns the error of that lease.
 func (m *RWMutex) Lock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(m.lock(ctx, "lock", true))
 }
 
-// TryLock is Lock without the wait: one request, no subscription. If another holds the lock, or
-// waits for it, the error matches ErrBusy: a try does not overtake a waiter. If Redis does not
-// answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
+// TryLock is Lock without the wait: it sends one request and does not subscribe. If another caller holds
+// the lock, or waits for it, the error matches ErrBusy, because TryLock does not overtake a waiter. If
+// Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(m.lock(ctx, "try lock", false))
 }
 
 // RLock waits until no writer holds the lock, and returns the Lease of a reader, which the caller must
-// release. Its token is that of the last writer, 0 if none is known. A new reader also waits behind a writer
-// that came earlier and still waits, but behind no more than one. Otherwise RLock is like Lock.
+// release. The token of that Lease is the token of the last writer, or 0 if no writer is known. If a writer
+// came earlier and still waits, a new reader waits for that writer too, but never for more than one such
+// writer. Otherwise RLock is like Lock.
 //
-// If ctx carries a read lease, RLock re-enters it at once, even if a writer waits. If ctx carries a write
-// lease, RLock is granted at once too, and the owner has a read hold beside the write hold. The two may be
-// released in any order: if the write lease is released first, the reader keeps the lock, and others may join
-// it.
+// If ctx carries a read lease on this lock, RLock re-enters the lock at once, even if a writer waits. If
+// ctx carries a write lease on this lock, RLock is also granted at once. The owner then has a read hold in
+// addition to its write hold. The two holds may be released in any order. If the write lease is released
+// first, the reader keeps the lock, and other readers can get the lock too.
 func (m *RWMutex) RLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(m.rlock(ctx, "lock", true))
 }
 
-// TryRLock is RLock without the wait: one request, no subscription. If a writer
-// holds the lock, or waits for it, the error matches ErrBusy. If Redis does not answer
-// within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
+// TryRLock is RLock without the wait: it sends one request and does not subscribe. If a writer holds the
+// lock, or waits for it, the error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's
+// deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryRLock(ctx context.Context) (*lease.Lease, error) {
 	return lease.Of(m.rlock(ctx, "try lock", false))
 }
 
-// LeaseFrom returns the write lease that ctx carries on the lock: the innermost, if it carries
-// several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of
-// another Client does not count. For a read lease give RLocker to holdfast.LeaseFrom.
+// LeaseFrom returns the write lease on this lock that ctx carries. If ctx carries several, LeaseFrom
+// returns the innermost. The lease may have ended. If ctx carries no write lease on this lock, ok is false.
+// A lease of another Client does not count. LeaseFrom does no I/O. To find a read lease, give RLocker to
+// holdfast.LeaseFrom.
 func (m *RWMutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 	return m.leaseFrom(ctx, m.writing())
 }
@@ -112,7 +114,7 @@ func (m *RWMutex) leaseFrom(ctx context.Context, r hold.Resource) (l *lease.Leas
 	return (*lease.Lease)(carried), carried != nil
 }
 
-// WLocker returns the write side: m as a lease.Locker.
+// WLocker returns the write side as a lease.Locker, which is m itself.
 func (m *RWMutex) WLocker() lease.Locker { return m }
 
 // RLocker returns the read side as a lease.Locker.

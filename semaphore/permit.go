@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// IDs returns the ids of the lease's permits: 32 hexadecimal digits each, as in Redisson. It
-// returns nil if l is not a lease of a PermitSemaphore.
+// IDs returns the ids of the permits that lease l has. Each id has 32 hexadecimal digits, as in Redisson.
+// IDs returns nil if l is not a lease of a PermitSemaphore.
 func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 	r, ok := (*hold.Lease)(l).Resource().(*resource)
 	if !ok {
@@ -29,9 +29,10 @@ func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 	return ids
 }
 
-// ReleaseID gives back the permit with that id, whether this process, another or Redisson has taken
-// it. If no such permit is taken, or its lease is over, the error matches ErrNoPermits. A Lease on
-// the permit is lost at its next renewal. To give back a Lease of your own, use its Release.
+// ReleaseID gives back the permit with that id. It does not matter whether this process, another process or
+// Redisson has taken the permit. If no permit with that id is taken, or if its lease is over, the error
+// matches ErrNoPermits. If the permit belongs to a Lease, that Lease is lost at its next renewal. To give
+// back your own Lease, call its Release.
 func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 	s = engine.Made(s)
 	raw, err := parseID(id)
@@ -50,11 +51,12 @@ func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 	return nil
 }
 
-// UpdateLease makes the lease of the permit with that id end d from now, sooner or later than it
-// would have. If no such permit is taken, or its lease is over, the error matches ErrNoPermits.
+// UpdateLease makes the lease of the permit with that id end d from now. The new end may be earlier or
+// later than the old one. If no permit with that id is taken, or if its lease is over, the error matches
+// ErrNoPermits.
 //
-// UpdateLease is for permits of Redisson, and for people. A holder prolongs its Lease by
-// Lease.Extend. If UpdateLease shortens that Lease, the holder does not notice before its next
+// UpdateLease is for permits that Redisson has taken, and for operators. A Go program prolongs its own
+// Lease by Lease.Extend. If UpdateLease shortens such a Lease, its holder notices that only at its next
 // renewal.
 func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Duration) error {
 	s = engine.Made(s)
@@ -75,9 +77,9 @@ func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Dur
 	return nil
 }
 
-// Remaining returns how long the permit with that id stays taken if nobody renews or releases it;
-// lease.NoExpiry if that time has no end. If no such permit is taken, or its lease is over, the error
-// matches ErrNoPermits.
+// Remaining returns how long the permit with that id stays taken if nobody renews or releases it. It
+// returns lease.NoExpiry if that time has no end. If no permit with that id is taken, or if its lease is
+// over, the error matches ErrNoPermits.
 func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Duration, error) {
 	s = engine.Made(s)
 	raw, err := parseID(id)

@@ -24,12 +24,12 @@ const (
 	mostLeased = 1000
 )
 
-// PermitSemaphore is a number of permits that are leased. All callers that use its name share it.
-// If a holder dies, its permits are free again when its lease is over. The Lease notifies a holder
-// that is cut off.
+// PermitSemaphore is a number of permits that are leased. All callers that use its name share it. If a
+// holder dies, its permits are free again when its lease is over. If a holder is cut off from Redis, its
+// Lease notifies the holder.
 //
-// A PermitSemaphore holds no state: any number of goroutines may use one value, and what differs
-// from holder to holder is in the Lease that each Acquire returns.
+// A PermitSemaphore holds no state: any number of goroutines may use one value. What differs from holder to
+// holder is in the Lease that each Acquire returns.
 type PermitSemaphore struct {
 	engine   *engine.Engine
 	name     string
@@ -39,8 +39,8 @@ type PermitSemaphore struct {
 	err      error // why it cannot be used
 }
 
-// NewPermits returns the semaphore of that name, which is at key in Redis. It does no I/O. If
-// an argument is wrong, every call on the semaphore returns that error.
+// NewPermits returns the semaphore of that name. key is the key of the semaphore in Redis. NewPermits does
+// no I/O. If an argument is wrong, every call on the semaphore returns the error.
 func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *PermitSemaphore {
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
 	if s.err = e.Broken(); s.err == nil {
@@ -53,27 +53,27 @@ func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *Per
 // Name returns the name that the semaphore was made with.
 func (s *PermitSemaphore) Name() string { return engine.Made(s).name }
 
-// Acquire waits until n permits, at least 1 and at most 1000, are free at once, and returns one
-// Lease for all of them, which the caller must release. The Lease is renewed or fixed as the
-// semaphore's options say. Its Token is 0; IDs returns the ids of its permits. A context made by
-// Lease.Context does not re-enter anything: each Acquire takes other permits.
+// Acquire waits until n permits are free at the same time, and returns one Lease for all of them, which the
+// caller must release. n is from 1 to 1000. The Lease is renewed or fixed as the semaphore's options say.
+// Its Token is 0. IDs returns the ids of its permits. An Acquire with a context of Lease.Context does not
+// re-enter anything, because each Acquire takes other permits.
 //
-// A call for fewer permits may overtake a call that waits for more; within one process only until
-// the latter has waited for a second.
+// A call for fewer permits may overtake a call that waits for more. Within one process this ends when the
+// waiting call has waited for a second.
 //
-// Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and
-// ErrBusy if there were too few permits. Nothing is taken then. If there are fewer than n permits
-// in all (none, if the semaphore has not been set), the error matches ErrNoPermits at once.
-// Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and
-// ErrBadArgument are returned at once.
+// Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error. It also matches
+// ErrBusy if too few permits were free. Then nothing is taken. If the semaphore has fewer than n permits in
+// all, the error matches ErrNoPermits at once; a semaphore that has not been set has no permits. If Redis
+// returns a transient error, Acquire tries again until ctx ends. It returns ErrWrongType, ErrOutOfMemory,
+// ErrDenied and ErrBadArgument at once.
 func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 	return s.request(ctx, n, "acquire", false)
 }
 
-// TryAcquire is Acquire without the wait: one request, no subscription. If there
-// are too few permits, or a larger request of this process has waited for more
-// than a second, the error matches ErrBusy. If Redis does not answer within 3 s, or
-// before ctx's deadline, the error matches ErrUnavailable.
+// TryAcquire is Acquire without the wait: it sends one request and does not subscribe. If too few permits
+// are free, the error matches ErrBusy. It also matches ErrBusy if a call of this process for more permits
+// has waited for more than a second. If Redis does not answer within 3 s, or before ctx's deadline, the
+// error matches ErrUnavailable.
 func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error) {
 	return s.request(ctx, n, "try acquire", true)
 }
@@ -108,9 +108,9 @@ func noSuch(n int, err error) error {
 	return fmt.Errorf("%s: %w", why, errs.NoPermits)
 }
 
-// LeaseFrom returns the lease that ctx carries on permits of the semaphore, however many: the
-// innermost, if it carries several. It may have ended. ok is false if ctx carries none. LeaseFrom
-// does no I/O. A lease of another Client does not count.
+// LeaseFrom returns the lease on permits of this semaphore that ctx carries. The lease may be on any number
+// of permits. If ctx carries several leases, LeaseFrom returns the innermost. The lease may have ended. If
+// ctx carries no such lease, ok is false. A lease of another Client does not count. LeaseFrom does no I/O.
 func (s *PermitSemaphore) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 	if s.usable() != nil {
 		return nil, false
@@ -119,8 +119,8 @@ func (s *PermitSemaphore) LeaseFrom(ctx context.Context) (l *lease.Lease, ok boo
 	return (*lease.Lease)(carried), carried != nil
 }
 
-// Locker returns n permits of the semaphore as a Locker, for Do and any other function that takes a
-// Locker: Lock is Acquire of n, TryLock is TryAcquire of n.
+// Locker returns n permits of the semaphore as a Locker, for Do and for any other function that takes a
+// Locker. Its Lock calls Acquire with n, and its TryLock calls TryAcquire with n.
 func (s *PermitSemaphore) Locker(n int) lease.Locker { return locker{s, n} }
 
 type locker struct {
@@ -140,12 +140,12 @@ func (l locker) LeaseFrom(ctx context.Context) (held *lease.Lease, ok bool) {
 	return l.semaphore.LeaseFrom(ctx)
 }
 
-// TrySetPermits sets how many permits there are in all, if the semaphore has not been set before.
-// It reports whether it did.
+// TrySetPermits sets how many permits there are in all, if the semaphore has not been set before. It
+// reports whether it has set the semaphore.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown if the
-// request was sent: it may have set the semaphore, or may do so later. The same holds for SetPermits and
-// AddPermits.
+// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent, the error
+// also matches ErrUnknown: the request may have set the semaphore, or may do so later. SetPermits and
+// AddPermits return the same errors.
 func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -156,8 +156,8 @@ func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error
 	return call.Status() == conn.Done, nil
 }
 
-// SetPermits sets how many permits there are in all. If more than that are taken, they stay with
-// their holders, and the number of free permits is negative until enough are back.
+// SetPermits sets how many permits there are in all. If more permits than n are taken, they stay with their
+// holders. Then the number of free permits is negative until enough permits are given back.
 func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 	if _, err := s.set(ctx, n, 0); err != nil {
 		return s.fail("set", err)
@@ -176,8 +176,8 @@ func (s *PermitSemaphore) set(ctx context.Context, n, onlyNew int) (*conn.Call, 
 	})
 }
 
-// AddPermits adds delta, which may be negative, to the number of permits in all. The number of free
-// permits may then be negative too, until enough are back.
+// AddPermits adds delta to the number of permits in all. delta may be negative. Then the number of free
+// permits may become negative too, until enough permits are given back.
 func (s *PermitSemaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
 		return engine.Once{Script: addScript, Key: s.at.Available, Args: []any{delta, publish, s.at.Channel}}
@@ -203,9 +203,9 @@ func (s *PermitSemaphore) change(ctx context.Context, n int, call func(publish s
 	return s.calls.Run(ctx, call(publish))
 }
 
-// Available returns how many permits are free, including those whose lease is over; 0 if the
-// semaphore has not been set. It may be negative, after SetPermits or AddPermits. Like all queries,
-// it asks the master.
+// Available returns how many permits are free. Permits whose lease is over count as free. Available returns
+// 0 if the semaphore has not been set. The number may be negative after SetPermits or AddPermits. Like all
+// queries, Available asks the master.
 func (s *PermitSemaphore) Available(ctx context.Context) (int, error) {
 	available, _, err := s.state(ctx)
 	return available, err

@@ -1,7 +1,6 @@
-// Package semaphore has permits of two kinds: a Semaphore counts them, and a PermitSemaphore leases
-// them, so that a permit comes back when its holder dies. The layouts are those of Redisson's
-// RSemaphore and RPermitExpirableSemaphore, so Go and Java processes share the permits and wake
-// each other.
+// Package semaphore has two kinds of semaphore. A Semaphore only counts its permits. A PermitSemaphore
+// leases them, so that a permit comes back when its holder dies. The layouts are those of Redisson's
+// RSemaphore and RPermitExpirableSemaphore. So Go and Java processes share the permits and wake each other.
 //
 // Programs make them with Client.Semaphore and Client.PermitSemaphore.
 package semaphore
@@ -28,12 +27,12 @@ const (
 	most = 1 << 53
 )
 
-// Semaphore is a number of permits. All callers that use its name share it. Nobody owns a permit: a
-// process that dies with a permit keeps it from the others for good, and anybody may release any
-// number. Where that matters, use a PermitSemaphore.
+// Semaphore is a number of permits that nobody owns. All callers that use its name share it. If a process
+// dies with a permit, the permit never comes back. Anybody may release any number of permits. Where this
+// matters, use a PermitSemaphore.
 //
-// A Semaphore holds no state: any number of goroutines may use one value. Each call counts once,
-// however often it had to be sent.
+// A Semaphore holds no state: any number of goroutines may use one value. Each call takes effect once, even
+// if its request had to be sent several times.
 type Semaphore struct {
 	engine *engine.Engine
 	name   string
@@ -42,8 +41,8 @@ type Semaphore struct {
 	err    error // why it cannot be used
 }
 
-// New returns the semaphore of that name, which is at key in Redis. It does no I/O. If an argument
-// is wrong, every call on the semaphore returns that error.
+// New returns the semaphore of that name. key is the key of the semaphore in Redis. New does no I/O. If an
+// argument is wrong, every call on the semaphore returns the error.
 func New(e *engine.Engine, name, key string) *Semaphore {
 	s := &Semaphore{engine: e, name: name}
 	if s.err = e.Broken(); s.err == nil {
@@ -56,21 +55,21 @@ func New(e *engine.Engine, name, key string) *Semaphore {
 // Name returns the name that the semaphore was made with.
 func (s *Semaphore) Name() string { return engine.Made(s).name }
 
-// Acquire waits until n permits are free at once, and takes them. With n = 0 it returns at once. A
-// call for fewer permits may overtake a call that waits for more; within one process only until the
-// latter has waited for a second.
+// Acquire waits until n permits are free at the same time, and takes them. If n is 0, it returns at once. A
+// call for fewer permits may overtake a call that waits for more. Within one process this ends when the
+// waiting call has waited for a second.
 //
-// Acquire waits as long as ctx allows, even if the semaphore has not been set yet. If ctx ends
-// first, the error matches ctx's error. It also matches ErrBusy if there were too few permits, or
-// ErrNoPermits if the semaphore was never set. Nothing is taken then: a request that is still on
-// its way is cancelled in the background, exactly once. Transient errors of Redis are retried until
-// ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument (n < 0) are returned at
-// once.
+// Acquire waits as long as ctx allows, even if the semaphore has not been set yet. If ctx ends first, the
+// error matches ctx's error. It also matches ErrBusy if too few permits were free, or ErrNoPermits if the
+// semaphore was never set. Then nothing is taken: if a request was sent and not answered, Acquire undoes it
+// in the background, exactly once. If Redis returns a transient error, Acquire tries again until ctx ends.
+// It returns ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument (n < 0) at once.
 //
-// If there are fewer than n permits in all, the error matches ErrNoPermits at once. Holdfast knows that
-// number, for a week after the last call, if TrySetPermits has set the semaphore to more than 0, or
-// AddPermits has made it. It does not know it if a Java program has set the semaphore, or if it was set to
-// 0. Then Acquire waits, because more permits may be released than were taken.
+// If the semaphore has fewer than n permits in all, the error matches ErrNoPermits at once. For this
+// Holdfast must know how many permits there are in all. It knows that number, for a week after the last
+// call, if TrySetPermits has set the semaphore to more than 0, or if AddPermits has made the semaphore. It
+// does not know the number if a Java program has set the semaphore, or if the semaphore was set to 0. Then
+// Acquire waits, because more permits may be released than were taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()
@@ -85,11 +84,11 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	})
 }
 
-// TryAcquire is Acquire without the wait: one request, no subscription. If there are too few
-// permits, or a larger request of this process has waited for more than a second, the error matches
-// ErrBusy. If the semaphore was never set, or has fewer than n permits in all, the error matches
-// ErrNoPermits. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
-// ErrUnavailable.
+// TryAcquire is Acquire without the wait: it sends one request and does not subscribe. If too few permits
+// are free, the error matches ErrBusy. It also matches ErrBusy if a call of this process for more permits
+// has waited for more than a second. If the semaphore was never set, or has fewer than n permits in all,
+// the error matches ErrNoPermits. If Redis does not answer within 3 s, or before ctx's deadline, the error
+// matches ErrUnavailable.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -179,12 +178,12 @@ func (a *acquisition) refused(err error) error {
 	return fmt.Errorf("never set, TrySetPermits was not called: %w", errs.NoPermits)
 }
 
-// Release gives n permits back, or adds them: nobody checks whose they were. With n = 0 it does
-// nothing.
+// Release gives n permits back. It does not check who has taken them: if nobody has, Release adds n
+// permits. If n is 0, Release does nothing.
 //
-// Release goes on when ctx is cancelled, so that a deferred Release is always right. If it is not
-// answered within 5 s, it returns an error that matches ErrUnknown, and goes on in the background
-// for up to 5 minutes. The caller must not repeat it then.
+// Release goes on when ctx is cancelled, so that a deferred Release is always right. If Redis does not
+// answer within 5 s, Release returns an error that matches ErrUnknown, and goes on in the background for up
+// to 5 minutes. In that case do not call Release again for these permits.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	if err := s.check(n); err != nil {
 		return s.fail("release", err)
@@ -208,12 +207,12 @@ func (s *Semaphore) release(ctx context.Context, n int) error {
 	return err
 }
 
-// TrySetPermits sets how many permits there are, if the semaphore has not been set before. It
-// reports whether it did.
+// TrySetPermits sets how many permits there are, if the semaphore has not been set before. It reports
+// whether it has set the semaphore.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown
-// if the request was sent: it may have set the semaphore, or may do so later. The same holds for
-// AddPermits and Drain.
+// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent, the error
+// also matches ErrUnknown: the request may have set the semaphore, or may do so later. AddPermits and Drain
+// return the same errors.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -226,8 +225,8 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	return call.Status() == conn.Done, nil
 }
 
-// AddPermits adds delta, which may be negative, to the number of permits. The number of free
-// permits may then be negative too, until enough are released.
+// AddPermits adds delta to the number of permits. delta may be negative. Then the number of free permits
+// may become negative too, until enough permits are released.
 func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
 		return s.call(giveScript, delta, publish, s.at.Channel, 1)
@@ -238,7 +237,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
 	return nil
 }
 
-// Drain takes all permits that are free, and returns how many it took.
+// Drain takes all permits that are free, and returns how many permits it took.
 func (s *Semaphore) Drain(ctx context.Context) (int, error) {
 	call, err := s.change(ctx, 0, func(string) engine.Once { return s.call(drainScript) })
 	if err != nil {
@@ -259,8 +258,8 @@ func (s *Semaphore) change(ctx context.Context, n int, call func(publish string)
 	return s.calls.Run(ctx, call(publish))
 }
 
-// Available returns how many permits are free; 0 if the semaphore has not been set. It may be
-// negative, after AddPermits. It asks the master.
+// Available returns how many permits are free. It returns 0 if the semaphore has not been set. The number
+// may be negative after AddPermits. Available asks the master.
 func (s *Semaphore) Available(ctx context.Context) (int, error) {
 	if err := s.usable(); err != nil {
 		return 0, s.fail("query", err)

@@ -178,7 +178,7 @@ func WaitAtMost(d time.Duration) DoOption {
 // AtLeast keeps the lock held until d after its grant, even if work returns sooner, fails or panics. Do
 // itself returns when work returns. Until d is over, nobody else is granted the lock, even if the process
 // ends. Use AtLeast for a job that several processes start, each by its own clock: at least d passes from
-// the grant of one run to the grant of the next run. It corresponds to ShedLock's lockAtLeastFor.
+// the grant of one run to the grant of the next run. AtLeast corresponds to ShedLock's lockAtLeastFor.
 // lease.Lease.AtLeast says how long the lock stays held after a crash.
 //
 // AtLeast works for a Mutex, a FairMutex and a stripe. It also works for a Lockable of your own if the

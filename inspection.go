@@ -25,19 +25,19 @@ const (
 	KindRWLock Kind = "rwlock"
 	// KindLeader: an election that has a leader, or candidates that wait.
 	KindLeader Kind = "leader"
-	// KindOnce: the work of one key of a Once; State says how far the work is. The inspected name is "<name
-	// of the Once>:<key>"; in this key "%" is written "%25", and ":" is written "%3A".
+	// KindOnce: the work of one key of a Once. Inspection.State says how far the work is. The inspected
+	// name is "<name of the Once>:<key>"; in this key "%" is written "%25", and ":" is written "%3A".
 	KindOnce Kind = "once"
-	// KindBarrier: a barrier that was used within the last day. State says how its last generation ended,
-	// or that it is open.
+	// KindBarrier: a barrier that was used within the last day. Inspection.State says whether its last
+	// generation is open, or how it ended.
 	KindBarrier Kind = "barrier"
 	// KindSlots: numbered slots, at least one of which is taken.
 	KindSlots Kind = "slots"
 	// KindShards: shards that have at least one live member.
 	KindShards Kind = "shards"
-	// KindLimiter: a limiter from which so much was taken that its limit is not full again yet. The limit
-	// of a key is at the name "<name of the Limiter>:<key>"; in this key "%" is written "%25", and ":" is
-	// written "%3A".
+	// KindLimiter: a rate limit that is not full, because units were taken from it. The limit that
+	// Limiter.For(key) returns is at the name "<name of the Limiter>:<key>"; in this key "%" is written
+	// "%25", and ":" is written "%3A".
 	KindLimiter Kind = "limiter"
 	// KindPermits: a semaphore with leased permits, at least one of which is taken.
 	KindPermits Kind = "permits"
@@ -99,14 +99,14 @@ type Inspection struct {
 	// shards have no owner. For KindLimiter it is how many units can be taken now; -3 means that callers
 	// wait for 3 units. For KindBarrier it is how many parties have come.
 	Value int64
-	// All is the total number: of the permits of a KindSemaphore, the numbers of a KindSlots, the shards of
-	// a KindShards, or the parties of a KindBarrier. For KindLimiter it is the burst. All is 0 if it is not
+	// All is how many permits a KindSemaphore has in all, how many numbers a KindSlots, how many shards a
+	// KindShards, or how many parties a KindBarrier. For KindLimiter it is the burst. All is 0 if it is not
 	// known.
 	All int64
-	// State is set for three kinds. For KindOnce it is "working"; "done" if the result is kept; or "failed"
-	// if the error is kept. For KindBarrier it is the state of the last generation: "open", "tripped" or
-	// "broken". For KindMutex it is "asked" if somebody has called Ask and the holder still holds the lock.
-	// Otherwise State is "".
+	// State is set for three kinds. For KindOnce it is "working" during the work, "done" if the result is
+	// kept, or "failed" if the error is kept. For KindBarrier it is the state of the last generation:
+	// "open", "tripped" or "broken". For KindMutex it is "asked" if somebody has called Ask and the holder
+	// still holds the lock. Otherwise State is "".
 	State string
 	// Paused is the pause of the name, or nil if the name is not paused: see Client.Pause. A name of any
 	// kind may be paused, also a free name.

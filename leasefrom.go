@@ -8,8 +8,9 @@ import "context"
 // has a lease's context, can read the token, the hold count and the deadline. If ctx carries no lease on
 // locker, ok is false. LeaseFrom does no I/O.
 //
-// If ctx carries several leases on locker, from re-entry or on permits, LeaseFrom returns the lease of the
-// last Lock. Leases on other locks do not matter. The returned lease may have ended; its Err says so.
+// If ctx carries several leases on locker, because Lock has re-entered or has taken more permits, LeaseFrom
+// returns the lease of the last Lock. Leases on other locks do not matter. The returned lease may have
+// ended; its Err says so.
 //
 // locker may be another value than the one that was locked, but it must be the same kind of lock, of the
 // same name and the same Client. RLocker finds the read lease of an RWMutex, and the RWMutex itself finds

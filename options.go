@@ -29,23 +29,23 @@ type config struct {
 }
 
 // WithDefaults sets lease options for all synchronizers of the Client. If an option is also given to a
-// factory method, such as Client.Mutex, the option of the factory method counts. The default is Renewed(30
-// * time.Second). Leader and Shards use only these defaults: the length of the lease, Grace and Replicas.
+// factory method, such as Client.Mutex, the option of the factory method counts. The default is a renewed
+// lease of 30 s. Leader and Shards use only these defaults: the length of the lease, Grace and Replicas.
 // Barrier uses only the length.
 func WithDefaults(options ...lease.Option) Option {
 	return func(c *config) { c.defaults = append(c.defaults, options...) }
 }
 
-// WithReplicas sets Replicas(n) for all synchronizers of the Client. It is the same as WithDefaults(Replicas(n)).
+// WithReplicas is the same as WithDefaults(Replicas(n)).
 func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
 
 // WithTokenLife sets how long Redis keeps the fencing token of a name after this Client's last grant of
 // that name. Use it for programs with very many names, because each name that was used takes about 150
-// bytes in Redis for that long. The default is 7 days, also if d is 0. The minimum is 1 hour: if d is less,
-// each Lock fails with ErrBadArgument. WithTokenLife applies to Mutex, FairMutex, RWMutex, Striped, Slots,
-// Shards, and the members of a Quorum. It does not change other tokens: a Leader's tokens are kept for 7
-// days, a Once's tokens for 24 hours, and tokens with JavaTokens for ever. PermitSemaphore, Semaphore,
-// Latch and Barrier have no tokens in Redis.
+// bytes in Redis for that long. If d is 0, and by default, it is 7 days. The minimum is 1 hour: if d is
+// less, each Lock fails with ErrBadArgument. WithTokenLife applies to Mutex, FairMutex, RWMutex, Striped,
+// Slots, Shards, and the members of a Quorum. It does not change other tokens: a Leader's tokens are kept
+// for 7 days, a Once's tokens for 24 hours, and tokens with JavaTokens for ever. PermitSemaphore,
+// Semaphore, Latch and Barrier have no tokens in Redis.
 //
 // Tokens grow even if Redis has forgotten the last one, because each token is at least as great as Redis's
 // clock at the grant. A token can be smaller than a forgotten one only if the clock was set back by more

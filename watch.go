@@ -21,7 +21,7 @@ const (
 	// EventLooked: Watch has looked at all names once. Now is everything that Watch has found. If some
 	// names, or all, could not be looked at, Err says why.
 	EventLooked Happening = "looked"
-	// EventGranted: the holder in Holder now holds the name. It may be a lock, a permit or another thing.
+	// EventGranted: the holder in Holder now holds what is at the name: a lock, a permit or another thing.
 	EventGranted Happening = "granted"
 	// EventReleased: the holder in From no longer holds the name, although its lease had time left. Nothing
 	// shows that Redis has dropped the hold. The holder may have released it, or somebody may have released

@@ -12,12 +12,12 @@ var (
 	// context's error. See BusyError.
 	ErrBusy = errs.Busy
 
-	// ErrUnavailable says that Redis could not be reached, or did not answer, in time. That is before the
-	// context's deadline or, for a call that does not wait, within 3 s. The call fails at once if waiting
-	// cannot help, because one side refuses the other's certificate, the server does not speak TLS, or the
-	// program has closed its go-redis client. ErrUnavailable does not say whether anybody holds the thing.
-	// If the call had found the thing held before, the error also matches ErrBusy. If the call was
-	// cancelled, its error does not match ErrUnavailable.
+	// ErrUnavailable says that Redis could not be reached, or did not answer, in time: before the context's
+	// deadline or, if the call does not wait, within 3 s. The call fails at once if waiting cannot help,
+	// because one side refuses the other's certificate, the server does not speak TLS, or the program has
+	// closed its go-redis client. ErrUnavailable does not say whether anybody holds the thing. If the call
+	// had found the thing held before, the error also matches ErrBusy. If the call was cancelled, its error
+	// does not match ErrUnavailable.
 	ErrUnavailable = errs.Unavailable
 
 	// ErrLost says that the lease ended before it was released. Either Redis no longer has the hold, or
@@ -53,9 +53,9 @@ var (
 	// ErrBadArgument says that an argument or an option of the call is wrong. Nothing was changed.
 	ErrBadArgument = errs.BadArgument
 
-	// ErrUpgrade says that a reader asked for the write side of the lock that it holds. It would have
-	// waited for itself. Release the read lease first, and then lock the write side. After that, read the
-	// protected data again, because another writer may have changed it.
+	// ErrUpgrade says that a reader asked for the write side of the lock that it holds. The reader would
+	// have waited for itself. Release the read lease first, and then lock the write side. After that, read
+	// the protected data again, because another writer may have changed it.
 	ErrUpgrade = errs.Upgrade
 
 	// ErrNoPermits says that the permits do not exist. Either the call asked for more permits than the

@@ -85,9 +85,9 @@ func (l *Lease) Release(ctx context.Context) error { return (*hold.Lease)(l).Rel
 //
 // AtLeast first makes sure that Redis keeps the hold for d. If the lease does not last that long, AtLeast
 // sends one request. So if the process dies, the lock stays held for d, or for the rest of the lease if
-// that is longer. A fixed lease ends at its own time, but the lock stays held until d is over. ForceRelease
-// frees the lock earlier, and so does a loss. Detach forgets d, but the caller of Attach may call AtLeast
-// again.
+// that is longer. A fixed lease ends at its own time, but the lock stays held until d is over. If somebody
+// calls ForceRelease, or if Redis loses the hold, the lock is free earlier. Detach forgets d, but the
+// caller of Attach may call AtLeast again.
 //
 // AtLeast works for Mutex, FairMutex and the stripes of a Striped. For other kinds, and if d is negative,
 // the error matches ErrBadArgument. If the lease has ended, the error matches the reason. Otherwise the
@@ -102,10 +102,10 @@ func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
 // its lease. The end of the lease does not close the channel.
 //
 // After the first call of Asked, the Client asks Redis whether somebody wants the lock, every 1.25 s and
-// after each message. It stops when somebody wants the lock or the lease ends. The Client notices an Ask at
-// once by a message, or within 1.25 s if the message is lost. It notices a waiter within 1.25 s. It never
-// notices a waiter in Java. Asked works for Mutex, FairMutex and the stripes of a Striped. For other kinds
-// it returns nil, which is a channel that is never closed.
+// after each message. The Client stops asking when somebody wants the lock or the lease ends. The Client
+// notices an Ask at once by a message, or within 1.25 s if the message is lost. It notices a waiter within
+// 1.25 s. It never notices a waiter in Java. Asked works for Mutex, FairMutex and the stripes of a Striped.
+// For other kinds it returns nil, which is a channel that is never closed.
 func (l *Lease) Asked() <-chan struct{} { return (*hold.Lease)(l).Asked() }
 
 // Note says what the holder is doing, for example "rebuilding index 7". Inspect shows the text of the
@@ -119,7 +119,8 @@ func (l *Lease) Note(text string) { (*hold.Lease)(l).Note(text) }
 
 // Detach ends the lease in this process, but does not release the lock. It returns the Owner with which
 // Attach, in this process or another, takes over the hold. Between Detach and Attach nobody renews the
-// hold. It lasts for one whole lease from the Detach or, if the lease is fixed, until the end of the lease.
+// hold. The hold lasts for one whole lease from the Detach or, if the lease is fixed, until the end of the
+// lease.
 //
 // The lease must be the only one on its hold, and its kind must have an Attach. Otherwise the error matches
 // ErrBadArgument. If Detach fails, the lease goes on, or has ended as the error says. If Detach succeeds,
@@ -130,8 +131,8 @@ func (l *Lease) Detach(ctx context.Context) (Owner, error) {
 }
 
 // Note calls Lease.Note on the lease that ctx carries. If ctx carries several leases, Note uses the
-// innermost. It is for work that gets only a context, under Do or in a leader's term. If ctx carries no
-// lease, Note does nothing.
+// innermost. Use it in work that gets only a context, such as work under Do or in a leader's term. If ctx
+// carries no lease, Note does nothing.
 func Note(ctx context.Context, text string) { hold.Note(ctx, text) }
 
 // Bare returns ctx without the leases that it carries. So a Lock with the returned context re-enters

@@ -20,7 +20,7 @@ type Locker interface {
 type Placed interface {
 	Locker
 	// Place returns the text by which Lockers are sorted: the key of the lock, and the address of its
-	// server. Two processes with the same configuration get the same text for a lock, and each lock has
-	// another text. If every call of the Locker fails, Place returns "".
+	// server. Two processes with the same configuration get the same text for a lock, and different locks
+	// get different texts. If every call of the Locker fails, Place returns "".
 	Place() string
 }

@@ -168,7 +168,7 @@ func (l *looker) usable() error {
 const (
 	defaultWatchEvery = time.Second
 	perSecond         = 500                    // at most, names inspected a second on average
-	shortest          = 100 * time.Millisecond // between two looks, even if messages come
+	shortest          = 100 * time.Millisecond // from a look to one that a message causes, or between two regular ones
 )
 
 // watch looks until ctx ends, and then returns true; or until looking makes no sense, or nobody takes what it finds.
@@ -196,28 +196,24 @@ func (l *looker) watch(ctx context.Context, yield func(Event) bool) bool {
 	return true
 }
 
-// rest waits until it is time for the next regular look, and returns true; or until a message says that something has
+// rest waits until the next regular look is due, and returns true; or until a message says that something has
 // happened, or ctx ends. A look that a message causes does not put off the next regular one: else no look would ever fall
 // into the holds of a lock that is released once a period.
 func rest(ctx context.Context, due time.Time, wake <-chan struct{}) (regular bool) {
-	timer := time.NewTimer(shortest)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-	}
-	left := time.Until(due)
-	if left <= 0 {
-		return true
-	}
-	timer.Reset(left)
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	case <-wake:
-		return false
+	ends, begins := time.NewTimer(time.Until(due)), time.NewTimer(shortest)
+	defer ends.Stop()
+	defer begins.Stop()
+	var heard <-chan struct{}
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ends.C:
+			return true
+		case <-begins.C:
+			heard = wake
+		case <-heard:
+			return false
+		}
 	}
 }

@@ -274,7 +274,7 @@ func TestEachReleaseOfABusyLockIsReported(t *testing.T) {
 		found     int // at least so many holds are found by a look
 		exactly   bool
 	}{
-		"20 a second":        {hold: 45 * time.Millisecond, gap: 5 * time.Millisecond, of: mutex, holders: 1, found: 2},
+		"ten a second":       {hold: 95 * time.Millisecond, gap: 5 * time.Millisecond, of: mutex, holders: 1, found: 2},
 		"two a second":       {hold: 470 * time.Millisecond, gap: 50 * time.Millisecond, of: mutex, holders: 1, found: 4},
 		"one in 800 ms":      {hold: 700 * time.Millisecond, gap: 100 * time.Millisecond, of: mutex, holders: 1, found: 10},
 		"handed over":        {hold: 45 * time.Millisecond, gap: 5 * time.Millisecond, of: mutex, holders: 2, found: 2},
@@ -295,7 +295,7 @@ func TestEachReleaseOfABusyLockIsReported(t *testing.T) {
 					must(t, looks.PermitSemaphore("x").SetPermits(t.Context(), 1))
 				}
 				f := watched(t, looks, "x")
-				time.Sleep(time.Second)
+				time.Sleep(1020 * time.Millisecond) // so that regular looks fall into holds
 				begun := time.Now()
 				done := make(chan struct{})
 				for range tc.holders {

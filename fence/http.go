@@ -11,25 +11,25 @@ import (
 // Header is the name of the header with the token.
 const Header = "Fencing-Token"
 
-// SetHeader gives a request the token of the lock under which it is made.
+// SetHeader puts the token into the header of a request. Use it for a request that is sent under a lock.
 func SetHeader(r *http.Request, token int64) { r.Header.Set(Header, strconv.FormatInt(token, 10)) }
 
-// Middleware lets a request through if its token passes the fence, for the resource that it is about. Otherwise
-// it answers
+// Middleware passes a request on if its token passes the fence f. The function resource returns the resource of a
+// request. Otherwise Middleware answers
 //
 //   - 428 Precondition Required, if the request has no token;
 //   - 400 Bad Request, if the token is not a positive number, or if the request has several;
 //   - 412 Precondition Failed, if a later holder has been here before;
 //   - 503 Service Unavailable, if the fence failed.
 //
-// It believes the header. A client that sends a token of its own making, such as 9223372036854775807, shuts out all
-// later holders of that resource: in a Guard until the process ends, in SQL for good, in Redis for Keep after each such
-// request. So let authentication in front of it admit only holders of the lock, and let resource return only what this
-// client may write. If it has happened, delete the token of the resource while nobody holds the lock: the row, or the
-// key.
+// Middleware believes the header. If a client invents a token, such as 9223372036854775807, no later holder passes for
+// that resource: in a Guard until the process ends, in SQL for ever, in Redis for Keep after each such request. So let
+// authentication in front of Middleware admit only holders of the lock, and let resource return only what this client
+// may write. If a client has invented a token, delete the resource's row (SQL) or key (Redis) while nobody holds the
+// lock.
 //
-// It refuses most late requests. Two requests that have both passed may still overtake each other behind it:
-// where that matters, let the handler write under a Guard, or by a statement that checks the token.
+// Middleware refuses most late requests. But two requests that have both passed may overtake each other before their
+// writes. If that matters, let the handler write under a Guard, or by a statement that checks the token.
 func Middleware(f Fence, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,18 +23,19 @@ var (
 	setScript  = redis.NewScript(setSource)
 )
 
-// DefaultKeep is how long a Redis fence remembers a token by default: as long as Holdfast by default keeps the
-// token of a lock that is not used.
+// DefaultKeep is how long a Redis fence remembers a token if Keep is 0. By default Holdfast keeps the token of an
+// unused lock for the same time.
 const DefaultKeep = 7 * 24 * time.Hour
 
-// Redis is a fence for what is stored in Redis. It may be another Redis than that of the locks, and should be
-// one that does not lose writes: a failover that forgets a grant may forget what the fence has seen.
+// Redis is a fence for what is stored in Redis. The server of the fence may differ from the server of the locks. It
+// should not lose writes: a failover that loses a grant may also lose the tokens that the fence has seen.
 type Redis struct {
 	Client redis.Scripter
-	// Keep is how long the token of a resource is remembered after its last pass. The default is
-	// DefaultKeep. If it is negative, every call fails with an error that matches holdfast.ErrBadArgument.
+	// Keep is how long the fence remembers the token of a resource after a token last passed for it. The
+	// default is DefaultKeep. If Keep is negative, every call fails with an error that matches
+	// holdfast.ErrBadArgument.
 	Keep time.Duration
-	// KeyPrefix comes before the keys in which tokens are remembered, as holdfast.WithKeyPrefix does for a Client.
+	// KeyPrefix comes before the keys of the tokens, as the prefix of holdfast.WithKeyPrefix comes before a Client's keys.
 	// In a cluster it must have no brace.
 	KeyPrefix string
 }
@@ -68,8 +69,8 @@ func milliseconds(d time.Duration) int64 {
 	return d.Milliseconds()
 }
 
-// Pass implements Fence. Another token may pass between Pass and the write: if the write is a SET, use
-// Set.
+// Pass implements Fence. Between Pass and the write, another token may pass. If the write is a SET, use
+// the method Set instead.
 func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
 	if err := f.check(resource, token); err != nil {
 		return err
@@ -81,10 +82,11 @@ func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
 	return err
 }
 
-// Set sets a key to a value if the token passes for that key; ttl is how long the key stays, at least 1 ms; 0 means for
-// ever. If the token does not pass, the error matches ErrStale. If the token is not positive, or ttl is negative, the
-// error matches holdfast.ErrBadArgument, and nothing is sent. On any other error it is not known whether the key was
-// set, and Set may be called again. In a cluster the key must have no brace, so that its token is in the same slot.
+// Set sets a key to a value if the token passes for that key. The key stays for ttl, at least 1 ms; a ttl of 0 means
+// for ever. If the token does not pass, the error matches ErrStale. If the token is not positive, or ttl is negative,
+// the error matches holdfast.ErrBadArgument, and nothing is sent. After any other error it is not known whether the key
+// was set, and Set may be called again. In a cluster the key must have no brace, so that the key and its token are in
+// the same slot.
 func (f Redis) Set(ctx context.Context, key string, value any, ttl time.Duration, token int64) error {
 	if err := f.check(key, token); err != nil {
 		return err

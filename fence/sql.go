@@ -9,8 +9,9 @@ import (
 	"fmt"
 )
 
-// SQL is a fence in its own table, for writes of the same transaction: for PostgreSQL, SQLite, and others
-// that have INSERT ... ON CONFLICT ... DO UPDATE ... WHERE.
+// SQL is a fence whose tokens are in a table of the database. It protects the writes of the transaction in which Pass
+// is called. It works with PostgreSQL, SQLite, and other databases that have INSERT ... ON CONFLICT ... DO UPDATE ...
+// WHERE.
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	...
@@ -22,11 +23,11 @@ import (
 //
 // If each row belongs to one lock, a token column in that row is enough: see Wrote.
 type SQL struct {
-	// Table is the table's name. The default is "fencing_tokens". It is put into the statements without
-	// quotes.
+	// Table is the name of the table. The default is "fencing_tokens". The name is put into the statements
+	// without quotes.
 	Table string
-	// Question makes the parameters "?", as SQLite's drivers and others want it. The default is "$1", as
-	// PostgreSQL wants it; SQLite takes that too.
+	// Question writes parameters as "?", which the drivers of SQLite and others expect. By default they are
+	// written as "$1", which PostgreSQL expects and SQLite accepts.
 	Question bool
 }
 
@@ -42,16 +43,16 @@ func (f SQL) table() string {
 	return f.Table
 }
 
-// Create creates the table, unless it exists.
+// Create creates the table if it does not exist.
 func (f SQL) Create(ctx context.Context, db Execer) error {
 	_, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+f.table()+" (resource VARCHAR(512) PRIMARY KEY, token BIGINT NOT NULL)")
 	return err
 }
 
-// Pass returns nil if no greater token of the resource was committed before, and writes this one, by one
-// statement. Otherwise the error matches ErrStale. It is part of the transaction: a rollback takes it back. In
-// PostgreSQL the row stays locked until the transaction ends, so that others wait, and no other token passes
-// before the commit. An error of the database is returned as it is.
+// Pass returns nil if no greater token of the resource was committed before, and writes this token, by one statement.
+// Otherwise the error matches ErrStale. The statement is part of the transaction: a rollback undoes it. In PostgreSQL
+// the row stays locked until the transaction ends, so other calls of Pass for the resource wait, and no other token
+// passes before the commit. An error of the database is returned as it is.
 func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -69,18 +70,17 @@ func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) 
 	return err
 }
 
-// Wrote takes what ExecContext returns for a statement that checks the token itself, and returns ErrStale if
-// it changed no row:
+// Wrote is for a statement that itself checks the token. It takes what ExecContext returns for the statement, and
+// returns ErrStale if the statement changed no row:
 //
 //	err := fence.Wrote(db.ExecContext(ctx,
 //		"UPDATE accounts SET balance = $1, token = $2 WHERE id = $3 AND token <= $2", balance, lease.Token(), id))
 //
-// If balance comes from an earlier read, run "UPDATE accounts SET token = $1 WHERE id = $2 AND token <= $1" before
-// that read.
+// If balance depends on a read, run "UPDATE accounts SET token = $1 WHERE id = $2 AND token <= $1" before the read.
 //
 // Wrote does not see the token, so make sure that it is positive before you write.
 //
-// A row that is not there is not changed either. In MySQL a row that has these values already counts as not
+// Wrote also returns ErrStale if the row does not exist. In MySQL a row that already has these values counts as not
 // changed, unless the connection has clientFoundRows.
 func Wrote(result sql.Result, err error) error {
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package holdfasttest tests programs that use Holdfast. Its server is in memory, its leases end, and it works
-// inside testing/synctest, where an hour passes in a moment:
+// Package holdfasttest helps to test programs that use Holdfast. Its Redis server is in memory, leases on it expire as
+// on a real server, and it works inside testing/synctest, where an hour passes in a moment:
 //
 //	func TestOnlyOneReport(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -17,6 +17,6 @@
 //
 // If a test needs only a Locker, Granting, Busy and LosesAfter return one.
 //
-// The server is miniredis, behind a network whose faults a test chooses. It is a single server: the tests of
-// Holdfast itself cover Sentinel, clusters and replicas.
+// The server is miniredis, behind a network whose faults a test chooses. It is a single server: Sentinel, clusters and
+// replicas are covered by the tests of Holdfast itself.
 package holdfasttest

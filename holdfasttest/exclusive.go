@@ -14,36 +14,37 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// Section is a critical section that CheckExclusive checks.
+// Section is a critical section, that is, work under a lock, for CheckExclusive to check.
 type Section struct {
-	// Lock returns the lock that the section takes, for the process that the Client stands for. It must
-	// admit one holder at a time: a semaphore must have one permit. Permits have no tokens, so with them no
-	// writes are compared.
+	// Lock returns the lock that the section takes. The Client stands for one process. The lock must admit
+	// one holder at a time: a semaphore must have one permit. Permits have no tokens, so with a semaphore
+	// CheckExclusive does not compare the tokens of writes.
 	Lock func(c *holdfast.Client) holdfast.Locker
-	// Work is the section. It is called with the lease's context and the lease. It calls p.Pause wherever a
-	// process may stand still, and p.Wrote after each write that was accepted.
+	// Work is the section. It is called with the lease's context and the lease. It must call p.Pause at
+	// each point at which a process may be suspended, and p.Wrote after each write that was accepted.
 	Work func(ctx context.Context, l *holdfast.Lease, p *Probe) error
-	// Owners is how many processes contend. The default is 4.
+	// Owners is how many processes compete for the lock. The default is 4.
 	Owners int
-	// Runs is how often each of them takes the lock. The default is 25.
+	// Runs is how many times each process takes the lock. The default is 25.
 	Runs int
-	// Seed makes the same pauses and losses come again. The default is a random one, which a failure names.
+	// Seed makes a run repeat the pauses and losses of an earlier run. The default is a random seed, which
+	// the message of a failure names.
 	Seed uint64
 }
 
 // deaf is how long a section may go on after its context has ended before CheckExclusive fails the test.
 const deaf = 5 * time.Second
 
-// CheckExclusive runs a critical section in several processes, under pauses, losses, lost replies and outages.
-// The test fails if
+// CheckExclusive runs a critical section in several processes, with pauses, lost locks, lost replies and outages. The
+// test fails if
 //
 //   - two sections ran at once while the leases of both went on;
-//   - a write was accepted from a holder with a smaller token than that of an earlier write: the fence, or a
-//     check of the context, let a former holder through;
-//   - a section went on for 5 s after its context had ended, not counting the time in Pause.
+//   - a write was accepted whose token is smaller than the token of an earlier write: then the fence, or a check of the
+//     context, has let a former holder write;
+//   - a section went on for 5 s after its context had ended, without the time that it spent in Pause.
 //
-// An error that Work returns fails the test if its context had not ended. CheckExclusive is meant for a
-// synctest bubble, where the pauses, of up to twice a lease, take no time.
+// The test also fails if Work returns an error before its context has ended. CheckExclusive is meant for
+// a synctest bubble: its pauses are up to two leases long, and take no real time there.
 func (s *Server) CheckExclusive(section Section) {
 	s.t.Helper()
 	if section.Owners == 0 {
@@ -87,7 +88,7 @@ type check struct {
 	findings []string
 }
 
-// Probe is what a section under CheckExclusive reports to.
+// Probe receives the reports of a section under CheckExclusive.
 type Probe struct {
 	check  *check
 	lease  *holdfast.Lease
@@ -232,7 +233,7 @@ func (c *check) dice(n int) int {
 	return c.random.IntN(n)
 }
 
-// Pause may suspend the process for a while, so that its lock may be lost and granted to another, or it may
+// Pause may suspend the process for a while, so that the lock may be lost and granted to another process. Or Pause may
 // inject another fault. It returns when the process goes on.
 func (p *Probe) Pause() {
 	c := p.check
@@ -274,7 +275,7 @@ func (p *Probe) standStill(d time.Duration) {
 	p.way.Refuse(false)
 }
 
-// Wrote says that a write of this section was accepted just now.
+// Wrote reports that a write of this section was accepted just now.
 func (p *Probe) Wrote() {
 	c, token := p.check, p.lease.Token()
 	c.mu.Lock()

@@ -46,9 +46,9 @@ func (h *history) back(n int) map[string]redistest.Value {
 	return then
 }
 
-// Failover breaks all connections, and makes a replica that lacks the last n writes (at most a hundred) the master, as
-// may happen with asynchronous replication. docs/guarantees.md says what a lock does then. Time is not set back: a
-// lease whose end has come since the lost writes is over on the replica too.
+// Failover breaks all connections, and makes a replica the master. This replica lacks the last n writes (at most a
+// hundred), as may happen with asynchronous replication. docs/guarantees.md says what a lock does then. The clock is
+// not set back: if a lease has expired after the lost writes, it is over on the replica too.
 func (s *Server) Failover(n int) {
 	s.network.each((*redistest.FaultProxy).Cut)
 	s.mini.SetValues(s.history.back(n), time.Now())

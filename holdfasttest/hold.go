@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// HoldElsewhere makes another process hold the lock of that name, as a Mutex or a FairMutex, until release is called,
-// or the test ends. It waits for the lock if need be.
+// HoldElsewhere makes another process hold the lock of that name, as a Mutex or a FairMutex, until release is called or
+// the test ends. If the lock is held, HoldElsewhere waits for it.
 func (s *Server) HoldElsewhere(name string) (release func()) {
 	s.t.Helper()
 	l, err := s.operator.FairMutex(name).Lock(s.t.Context())
@@ -28,9 +28,9 @@ func (s *Server) HoldElsewhere(name string) (release func()) {
 	}
 }
 
-// Expire ends what is held at a name, as if the time of each holder were over: locks, leads, leased permits, slots and
-// memberships of shards. Holders find out when they renew, and waiters when they ask. It does nothing to a Once or a
-// Barrier, nor to what a Client with a WithKeyPrefix holds.
+// Expire ends all holds on a name in Redis, in the way that a lease ends at its time: locks, leads, leased permits,
+// slots and memberships of shards. Holders notice it when they renew, and waiters when they ask. Expire does nothing to
+// a Once or a Barrier. It also does nothing to what a Client with a WithKeyPrefix holds.
 func (s *Server) Expire(name string) {
 	permits, err := keys.Space("").ForPermits(name)
 	numbers, err2 := keys.Space("").ForSlots(name)
@@ -74,10 +74,10 @@ func (s *Server) takeAway(name, owner string) {
 	}
 }
 
-// Lose removes in Redis what the lease holds, and notifies its holder: the lease's Done is closed, and its Err matches
+// Lose removes in Redis what the lease holds, and notifies the holder: the lease's Done is closed, and its Err matches
 // ErrLost. If the lease is on permits or a slot, all holders of permits or slots of that name lose them. The server
-// must be up. If the Client has a WithNameMapper, the lease's name must be the name that is stored in Redis. The
-// Client must have no WithKeyPrefix.
+// must be up. If the Client has a WithNameMapper, the lease's name must be the name that is stored in Redis. The Client
+// must have no WithKeyPrefix.
 func (s *Server) Lose(l *holdfast.Lease) {
 	s.t.Helper()
 	if err := s.lose(l); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Granting returns a Locker that is granted to everybody at once.
+// Granting returns a Locker that grants every Lock and TryLock at once, to any number of holders.
 func Granting(t testing.TB) holdfast.Locker {
 	t.Helper()
 	return newGranting(t)
@@ -50,8 +50,8 @@ func (g granting) LeaseFrom(ctx context.Context) (*holdfast.Lease, bool) {
 
 func lockOf(n int64) string { return fmt.Sprintf("granted:%d", n) }
 
-// Busy returns a Locker that another holds until the test ends: TryLock fails with ErrBusy, and so does Lock
-// when its context ends.
+// Busy returns a Locker that somebody else holds until the test ends: TryLock fails with ErrBusy at once, and Lock
+// fails with ErrBusy when its context ends.
 func Busy(t testing.TB) holdfast.Locker {
 	t.Helper()
 	s := New(t)
@@ -59,8 +59,8 @@ func Busy(t testing.TB) holdfast.Locker {
 	return s.Client().Mutex("busy")
 }
 
-// LosesAfter returns a Locker that is granted to everybody at once, and lost d later: the lease's context ends,
-// and its Err matches ErrLost.
+// LosesAfter returns a Locker that grants every Lock and TryLock at once. Each lease is lost d later: the lease's
+// context ends, and its Err matches ErrLost.
 func LosesAfter(t testing.TB, d time.Duration) holdfast.Locker {
 	t.Helper()
 	losses := new(sync.WaitGroup)

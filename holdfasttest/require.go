@@ -12,14 +12,14 @@ import (
 // settles is how long a state that a test requires may take to come: a release, or a clean-up, may be under way.
 const settles = 5 * time.Second
 
-// RequireHeld ends the test as failed unless somebody holds the name within 5 s.
+// RequireHeld ends the test as failed if nobody holds the name within 5 s.
 func (s *Server) RequireHeld(name string) {
 	s.t.Helper()
 	s.require(name, "held", func(i holdfast.Inspection) bool { return len(i.Holders) > 0 || i.Taken > 0 })
 }
 
-// RequireFree ends the test as failed unless within 5 s nobody holds the name or waits for it. Waiters of a Latch or a
-// Semaphore are not seen.
+// RequireFree ends the test as failed if, for 5 s, somebody holds the name or waits for it. It does not see the waiters
+// of a Latch or a Semaphore.
 func (s *Server) RequireFree(name string) {
 	s.t.Helper()
 	s.require(name, "free", func(i holdfast.Inspection) bool { return !busy(i) })
@@ -45,8 +45,8 @@ func (s *Server) require(name, what string, is func(holdfast.Inspection) bool) {
 	}
 }
 
-// RequireNoLeases ends the test as failed unless within 5 s nothing is held any more, and nobody waits. What nobody
-// holds by a lease is not seen: the permits of a Semaphore, and waiters of a Latch or a Semaphore.
+// RequireNoLeases ends the test as failed if, for 5 s, something on the server is held by a lease, or somebody waits.
+// It does not see the permits of a Semaphore, which have no lease, and the waiters of a Latch or a Semaphore.
 func (s *Server) RequireNoLeases() {
 	s.t.Helper()
 	var left []holdfast.Inspection
@@ -69,8 +69,8 @@ func (s *Server) RequireNoLeases() {
 	}
 }
 
-// RequireTokensGrow ends the test as failed unless each of the fencing tokens, in the order of their grants, is greater
-// than the one before it.
+// RequireTokensGrow ends the test as failed if a fencing token is not greater than the token before it. Give the tokens
+// in the order of their grants.
 func (s *Server) RequireTokensGrow(tokens ...int64) {
 	s.t.Helper()
 	for n := 1; n < len(tokens); n++ {

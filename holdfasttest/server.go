@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// Server is a Redis in memory. Its methods may be called by several goroutines, except those that can fail
-// the test, which belong to the test's own goroutine: Client, Redis, Addr, HoldElsewhere, Lose, CheckExclusive
+// Server is a Redis in memory. Several goroutines may call its methods at the same time, except the methods that can
+// fail the test. Call those only on the test's own goroutine: Client, Redis, Addr, HoldElsewhere, Lose, CheckExclusive
 // and those that begin with Require.
 type Server struct {
 	t        testing.TB
@@ -25,8 +25,8 @@ type Server struct {
 	operator *holdfast.Client // looks on, and is "elsewhere"; its own network is never disturbed
 }
 
-// New starts a server, which ends with the test, after its clients. If New is called inside a synctest
-// bubble, the server lives there, and its time is the bubble's.
+// New starts a server. When the test ends, the clients are closed, and then the server stops. If New is
+// called inside a synctest bubble, the server runs inside the bubble, and its clock is the bubble's.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, mini: redistest.Mini(t)}
@@ -37,8 +37,8 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Client returns a Client of the server, with its own network: it is one process of the test. It is
-// closed when the test, or its bubble, ends.
+// Client returns a Client of the server, with its own network. Each Client stands for one process in the
+// test. It is closed when the test, or the test's bubble, ends.
 func (s *Server) Client(options ...holdfast.Option) *holdfast.Client {
 	s.t.Helper()
 	return s.process(s.network.join(s.mini.Proxy()), options...)
@@ -52,15 +52,15 @@ func (s *Server) process(way *redistest.FaultProxy, options ...holdfast.Option) 
 	return c
 }
 
-// Redis returns a go-redis client of the server, for what a program does beside Holdfast. It meets the same
-// faults as the Clients.
+// Redis returns a go-redis client of the server, for commands that a program sends to Redis without Holdfast. It meets
+// the same faults as the Clients.
 func (s *Server) Redis() *redis.Client {
 	s.t.Helper()
 	return s.network.join(s.mini.Proxy()).Client(s.t)
 }
 
-// Addr returns an address of the server on the loopback, for programs that take no dialer. What is sent there
-// meets the same faults as the Clients. A synctest bubble cannot wait for such a connection.
+// Addr returns an address of the server on the loopback, for programs to which a test cannot give a dialer. A
+// connection to this address meets the same faults as the Clients. A synctest bubble cannot wait for such a connection.
 func (s *Server) Addr() string {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

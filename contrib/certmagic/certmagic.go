@@ -1,6 +1,6 @@
-// Package holdcertmagic gives github.com/caddyserver/certmagic locks of Holdfast: of several servers that share a
-// storage, one at a time obtains or renews a certificate. Certificates stay in their storage; only its locks are
-// replaced.
+// Package holdcertmagic gives github.com/caddyserver/certmagic Holdfast's locks: when several servers share a storage,
+// only one server at a time obtains or renews a certificate. The certificates stay in the storage. Only the locks of
+// the storage are replaced.
 //
 //	certmagic.Default.Storage = holdcertmagic.New(client, storage)
 //
@@ -11,11 +11,12 @@
 //
 // # On a loss
 //
-// Certmagic gives its Locker no way to stop an attempt that is under way: it goes on to its end, and another server
-// may begin. Before each further attempt, certmagic asks to renew the lease. If the lease was lost, Holdfast then
-// tries to take the lock again. If that works the attempt goes on; it first looks whether another server has put the
-// certificate into the storage. If another server has the lock, the attempt fails, and certmagic tries again later.
-// If the lock is not held at the end, Unlock fails with an error that matches holdfast.ErrLost, which certmagic logs.
+// Certmagic gives its Locker no way to stop an attempt to obtain a certificate. So after a loss the attempt goes on to
+// its end, and another server may begin an attempt at the same time. Before each further attempt, certmagic asks to
+// renew the lease. If the lease was lost, Holdfast then tries to take the lock again. If Holdfast gets the lock,
+// certmagic makes the attempt, and first looks whether another server has put the certificate into the storage. If
+// another server has the lock, the attempt fails, and certmagic tries again later. If the lock is not held at the end,
+// Unlock fails with an error that matches holdfast.ErrLost, which certmagic logs.
 //
 // # On an error
 //
@@ -36,10 +37,10 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Prefix begins the name in Redis of each lock; certmagic's own name of the lock follows.
+// Prefix is the beginning of each lock's name in Redis. Certmagic's own name for the lock follows it.
 const Prefix = "certmagic:"
 
-// Storage is a certmagic.Storage with the locks of Holdfast in place of its own.
+// Storage wraps a certmagic.Storage, and uses Holdfast's locks in place of the locks of that storage.
 type Storage struct {
 	certmagic.Storage // for everything but the locks
 
@@ -56,9 +57,9 @@ var (
 	_ certmagic.LockLeaseRenewer = (*Storage)(nil)
 )
 
-// New returns the storage with the locks of Holdfast. All servers that share the storage must wrap it in this way.
-// The options override the Client's defaults. The lease should be a renewed one, as it is by default: a fixed lease
-// ends as agreed, whether certmagic is done or not.
+// New returns the storage with Holdfast's locks. All servers that share the storage must wrap it with New. The options
+// override the Client's defaults. Keep the default, a lease that is renewed: a fixed lease ends at its time even if
+// certmagic is not done.
 func New(client *holdfast.Client, storage certmagic.Storage, options ...holdfast.LeaseOption) *Storage {
 	return &Storage{Storage: storage, client: client, options: options, held: make(map[string][]*holdfast.Lease)}
 }
@@ -87,9 +88,9 @@ func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// Unlock ends the oldest Lock of the name that is not unlocked yet. It goes on if ctx is cancelled. The error matches
-// holdfast.ErrLost if the lock was lost meanwhile. After any error of a lock that was held here, it counts as
-// unlocked.
+// Unlock releases the lock of that name. If this process has locked the name several times, Unlock ends the oldest of
+// these locks. Unlock goes on if ctx is cancelled. If the lock was lost before, the error matches holdfast.ErrLost. If
+// this process held the lock, the lock counts as unlocked even after an error.
 func (s *Storage) Unlock(ctx context.Context, name string) error {
 	s.mu.Lock()
 	leases := s.held[name]
@@ -104,11 +105,11 @@ func (s *Storage) Unlock(ctx context.Context, name string) error {
 	return leases[0].Release(ctx)
 }
 
-// RenewLockLease makes sure that Redis still has the lock, and tries to take it again if it was lost. If another has
-// it by now, the error matches holdfast.ErrBusy.
+// RenewLockLease makes sure that Redis still has the lock. If the lock was lost, RenewLockLease tries to take it again.
+// If another server has the lock, the error matches holdfast.ErrBusy.
 //
 // The duration is not used. Certmagic asks for hours, so that a lock of a fixed length lasts until the next attempt.
-// A lock of Holdfast is renewed anyway, and must not stay for hours if the process dies.
+// Holdfast renews its locks anyway, and a lock must not stay held for hours after its process has died.
 func (s *Storage) RenewLockLease(ctx context.Context, name string, _ time.Duration) error {
 	l := s.oldest(name)
 	if l == nil {

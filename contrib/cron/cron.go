@@ -13,24 +13,25 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// DefaultKeep is how long Once remembers who has won a tick, if Ticks does not say: 3 hours.
+// DefaultKeep is how long Once remembers that a tick was won, if Ticks.Keep is 0: 3 hours.
 const DefaultKeep = 3 * time.Hour
 
-// Ticks says which ticks a job has. All replicas must give the same.
+// Ticks says which ticks a job has: the times of its schedule, for each of which the job runs once. All
+// replicas must give the same Ticks.
 type Ticks struct {
 	// Name is the name of the job. It is stored in Redis.
 	Name string
-	// At returns the time of the schedule that a run at now is for. now is the time by this replica's clock.
-	// Latest makes an At from a cron.Schedule. If At returns the zero time, the job does not run.
+	// At returns the tick of a run that begins at now: a time of the schedule. now is the time by this replica's clock.
+	// The function Latest makes an At from a cron.Schedule. If At returns the zero time, the job does not run.
 	At func(now time.Time) time.Time
-	// Keep is how long the winner of a tick is remembered. It must be longer than the clocks of the replicas may
-	// differ plus the time that a replica may be late. 0 means DefaultKeep.
+	// Keep is how long Redis remembers that a tick was won. Add the most by which the clocks of the replicas may differ,
+	// and the most by which a replica may be late: Keep must be longer than the sum. 0 means DefaultKeep.
 	Keep time.Duration
 }
 
-// Once returns a wrapper with which a job runs once for each tick, on one replica. Each replica asks for the tick
-// by holdfast.Client.Tick, and one wins. The job runs at most once: if the winner dies during the job, nobody
-// does that tick.
+// Once returns a wrapper with which a job runs once for each tick (each time of the schedule), on one replica. Each
+// replica asks for the tick by holdfast.Client.Tick, and one replica wins it. The job runs at most once: if the winner
+// dies during the job, no replica runs the job for that tick.
 //
 // ctx is the context of every run. If it has ended, the job does not run.
 func Once(ctx context.Context, client *holdfast.Client, ticks Ticks, logger cron.Logger) cron.JobWrapper {
@@ -57,23 +58,23 @@ func Once(ctx context.Context, client *holdfast.Client, ticks Ticks, logger cron
 
 type tickKey struct{}
 
-// TickFrom returns the time of the schedule that a run under Once is for, such as the day that a report is about. ok is
-// false if ctx does not come from such a run.
+// TickFrom returns the tick of a run under Once: the time of the schedule for which the job runs. A report can use it
+// as its date. ok is false if ctx does not come from a run under Once.
 func TickFrom(ctx context.Context) (at time.Time, ok bool) {
 	at, ok = ctx.Value(tickKey{}).(time.Time)
 	return at, ok
 }
 
-// Locked returns a wrapper with which a job runs under the lock. If another holds the lock, the job does not run
-// this time. The lock is released when the job returns or panics. While the job runs, the lease is renewed, unless
-// the locker's options say otherwise.
+// Locked returns a wrapper with which a job runs under the lock. If another run or process holds the lock, the job does
+// not run this time. The lock is released when the job returns or panics. While the job runs, the lease is renewed,
+// unless the locker's options say otherwise.
 //
 // The options are those of holdfast.Do. With holdfast.WaitAtMost(d) a run waits for the lock for at most d. With
-// holdfast.AtLeast(d) the lock stays held until d after its grant, so that a replica whose clock is late does not
-// run a short job again; Once does that without such a d.
+// holdfast.AtLeast(d) the lock stays held until d after its grant, so that a replica whose clock is late does not run a
+// short job again. Once prevents such a second run without a d.
 //
-// ctx is the context of every run. If it has ended, the job does not run. If it carries a lease on the same lock,
-// a run does not re-enter it.
+// ctx is the context of every run. If ctx has ended, the job does not run. If ctx carries a lease on the same lock, a
+// run does not re-enter that lease.
 func Locked(
 	ctx context.Context, locker holdfast.Locker, logger cron.Logger, options ...holdfast.DoOption,
 ) cron.JobWrapper {
@@ -103,12 +104,12 @@ type ContextJob interface {
 	RunContext(ctx context.Context)
 }
 
-// JobFunc is a function as a ContextJob.
+// JobFunc makes a ContextJob from a function.
 type JobFunc func(ctx context.Context)
 
 var _ ContextJob = JobFunc(nil)
 
-// Run calls the function with a context that does not end.
+// Run calls the function with context.Background().
 func (f JobFunc) Run() { f(context.Background()) }
 
 // RunContext calls the function.

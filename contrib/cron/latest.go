@@ -14,11 +14,11 @@ const longestGap = 10 * 365 * 24 * time.Hour
 // Latest returns a function for Ticks.At. It returns the latest time of the schedule that is not after now, or the
 // zero time if there was none within ten years.
 //
-// location is the time zone of the Cron: pass its Location(). A spec without CRON_TZ is read in that time zone, so
-// it must be the same on all replicas.
+// location is the time zone of the Cron: pass its Location(). Cron reads a spec without CRON_TZ in this time zone. So
+// location must be the same on all replicas.
 //
-// The times of an "@every 5m" depend on when each replica was started. For it, the ticks are the whole multiples of
-// 5m, and between two of them the job runs once, on the replica that comes first.
+// Cron runs "@every 5m" at times that depend on the start of each replica. So the ticks of "@every 5m" are the whole
+// multiples of 5 minutes, and between two ticks the job runs once, on the replica that comes first.
 func Latest(schedule cron.Schedule, location *time.Location) func(now time.Time) time.Time {
 	if every, ok := schedule.(cron.ConstantDelaySchedule); ok {
 		return func(now time.Time) time.Time { return now.Truncate(every.Delay) }

@@ -1,6 +1,6 @@
-// Package holdgocron lets several replicas run the jobs of github.com/go-co-op/gocron/v2, but not several times. It
-// has gocron's Locker, by which one replica at a time runs a job. By gocron's Elector, which package leader has,
-// one replica runs all jobs.
+// Package holdgocron is for programs that run github.com/go-co-op/gocron/v2 on several replicas: each job then runs
+// once, not once on each replica. The package has gocron's Locker, with which one replica at a time runs a job. Package
+// leader has gocron's Elector, with which one replica runs all jobs.
 //
 //	gocron.NewScheduler(gocron.WithDistributedLocker(holdgocron.NewLocker(client, time.Minute)))
 //
@@ -11,28 +11,30 @@
 //
 // # Clocks
 //
-// A lock alone excludes only for as long as the job runs: a replica whose clock is late by more than that would run
-// the job again. So NewLocker asks for a time that the lock stays held, even if the job is done sooner. Call e the
-// most by which the clocks of the replicas may differ, or gocron may be late. The time must be longer than e, and
-// shorter than the time between two runs minus e. For a job that runs every 5 minutes, a minute is right.
+// A lock alone excludes other replicas only while the job runs. If the clock of a replica is late by more than the job
+// takes, that replica would run the job again. So NewLocker takes the argument atLeast: the lock stays held for this
+// time, even if the job ends sooner. Let e be the most by which the clocks of the replicas may differ, or by which
+// gocron may be late. atLeast must be longer than e, and shorter than the time between two runs minus e. For a job that
+// runs every 5 minutes, a minute is right.
 //
 // # On a loss
 //
-// Gocron gives its Locker no way to stop a job. The job goes on, another replica may begin, and gocron drops the
-// error of Unlock. A job that is to be stopped takes a context from the Locker, as its first act: see
+// Gocron gives its Locker no way to stop a job. So the job goes on, another replica may begin the job, and gocron drops
+// the error of Unlock. If a job must stop after a loss, it must first take a context from the Locker: see
 // Locker.Context.
 //
 // # On an error
 //
-// The job does not run this time. Gocron calls the job's listener AfterLockError: the error matches holdfast.ErrBusy if
-// another holds the lock, and holdfast.ErrUnavailable if Redis has not answered for 3 s. The next run is tried as ever.
+// The job does not run this time. Gocron calls the job's listener AfterLockError. Its error matches holdfast.ErrBusy if
+// another replica holds the lock, and holdfast.ErrUnavailable if Redis has not answered for 3 s. At the job's next time
+// gocron tries again.
 //
 // # Elector
 //
-// A leader.Election has gocron's Elector: gocron.WithDistributedElector(election.Elector()). The program must call
-// the Election's Run. Gocron asks once before each run, and Holdfast answers without I/O. If the lead is lost during
-// a job, the job goes on. A job that is to be stopped derives its context from that of the election's work. If Redis
-// is gone, there is no leader when the lease is over, and no job runs.
+// A leader.Election has gocron's Elector: gocron.WithDistributedElector(election.Elector()). The program must call the
+// Election's Run. Gocron asks the Elector once before each run of a job, and the Elector answers without I/O. If the
+// lead is lost during a job, the job goes on. If a job must stop then, derive its context from the context of the
+// election's work. If Redis is gone, there is no leader when the lease is over, and no job runs.
 package holdgocron
 
 import (
@@ -48,11 +50,12 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Prefix begins the name of each lock, and the name of the job follows: the lock of the job "report" is
-// "gocron:report".
+// Prefix is the beginning of each lock's name, and the name of the job follows it: the lock of the job
+// "report" is "gocron:report".
 const Prefix = "gocron:"
 
-// Locker is gocron's Locker, for its options WithDistributedLocker and WithDistributedJobLocker.
+// Locker implements gocron's Locker, for gocron's options WithDistributedLocker and
+// WithDistributedJobLocker.
 type Locker struct {
 	client  *holdfast.Client
 	atLeast time.Duration
@@ -62,7 +65,7 @@ type Locker struct {
 	held map[string][]*Run // by job, those whose Context nobody has taken, the oldest first
 }
 
-// Run is gocron's Lock: the lock of one run of a job.
+// Run implements gocron's Lock. It is the lock of one run of a job.
 type Run struct {
 	locker *Locker
 	job    string
@@ -75,14 +78,16 @@ var (
 	_ gocron.Elector = leader.Elector{}
 )
 
-// NewLocker returns a Locker. Each lock stays held for atLeast after its grant, even if the job is done sooner or its
-// process dies; with 0 it is released when the job ends. The options override the Client's defaults.
+// NewLocker returns a Locker. Each lock stays held for atLeast after its grant, even if the job ends sooner or the
+// job's process dies. If atLeast is 0, the lock is released when the job ends. The options override the Client's
+// defaults.
 func NewLocker(client *holdfast.Client, atLeast time.Duration, options ...holdfast.LeaseOption) *Locker {
 	return &Locker{client: client, atLeast: atLeast, options: options, held: make(map[string][]*Run)}
 }
 
-// Lock takes the lock of the job, whose name is key. It asks once and does not wait: if another replica runs the job,
-// this one need not. Jobs without a name have that of their function, so give names to closures.
+// Lock takes the lock of the job whose name is key. It asks once and does not wait: if another replica runs the job,
+// this replica does not have to run it. Gocron uses the name of the job's function as the name of a job without one. So
+// give a name to a job whose function is a closure.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	// Gocron's context is that of the job, and whatever lease it may carry is not this run's.
 	held, err := l.client.Mutex(Prefix+key, l.options...).TryLock(lease.Bare(ctx))
@@ -102,23 +107,24 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return run, nil
 }
 
-// Unlock releases the lock, or leaves it held until atLeast is over. It goes on if ctx is cancelled, which gocron
-// does when a scheduler is shut down. If the lock was lost, the error matches holdfast.ErrLost; gocron drops it.
+// Unlock releases the lock, or leaves it held until atLeast is over. It goes on if ctx is cancelled: gocron cancels ctx
+// when a scheduler is shut down. If the lock was lost, the error matches holdfast.ErrLost. Gocron drops the error.
 func (r *Run) Unlock(ctx context.Context) error {
 	r.locker.forget(r)
 	return r.lease.Release(ctx)
 }
 
-// Context returns a context for the run of a job that calls it: ctx, but also cancelled when the run's lock is lost,
-// with a cause that matches holdfast.ErrLost, and when the run is over. It carries the lease: see
-// holdfast.LeaseFrom and lease.Note. Call it once in each run, with the job's name, before anything else:
+// Context returns a context for one run of a job. It is derived from ctx, and is also cancelled when the run is over,
+// or when the run's lock is lost. After a loss its cause matches holdfast.ErrLost. It carries the lease: see
+// holdfast.LeaseFrom and lease.Note. Each run must call Context once, with the job's name, before it does anything
+// else:
 //
 //	func report(ctx context.Context) error {
 //		ctx = locker.Context(ctx, "report")
 //		...
 //
-// Each lock gives one context, so that a run never gets the lock of another. If there is none left, because Context
-// was called before in this run, or the run is not under this Locker, the context is cancelled already.
+// Each lock gives one context, so that a run never gets the lock of another run. If Context was called before in the
+// same run, or if the run is not under this Locker, the returned context is already cancelled.
 func (l *Locker) Context(ctx context.Context, job string) context.Context {
 	return l.next(job).Context(ctx)
 }

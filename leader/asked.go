@@ -40,8 +40,8 @@ func (t *Term) tell(ctx context.Context) (leads bool, err error) {
 	return true, nil
 }
 
-// Try implements line.Asker. The term waits for its end, which is "granted" once it is asked to
-// resign.
+// Try implements line.Asker, with which the term waits for a request to resign. Such a request is the
+// answer "granted".
 func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	switch leads, err := t.tell(ctx); {
 	case errors.Is(err, errs.Paused):

@@ -12,17 +12,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Status is the body of the answers of Handler.
+// Status is the body of the answers of Election.Handler.
 type Status struct {
 	Name     string `json:"name"`
 	Identity string `json:"identity"` // of this candidate
 	Leading  bool   `json:"leading"`  // this candidate leads
-	// Leader is who leads, as Redis says. It is nil if nobody does, or if Redis did not answer in
-	// time.
+	// Leader is the leader that Redis knows. It is nil if nobody leads, or if Redis did not answer in time.
 	Leader *LeaderStatus `json:"leader"`
 }
 
-// LeaderStatus is the leader in a Status.
+// LeaderStatus describes the leader in a Status.
 type LeaderStatus struct {
 	Identity string    `json:"identity"`
 	Value    string    `json:"value"`
@@ -35,11 +34,12 @@ type LeaderStatus struct {
 // for a second, if nothing else is said.
 const handlerPatience = 500 * time.Millisecond
 
-// Handler returns a handler for probes and for people. It answers 200 if this Election's Run leads, and
-// 503 if not, with a Status as JSON. If it leads, it answers at once, without asking Redis. If not, it
-// asks Redis who leads, for at most half a second. The status code does not depend on Redis.
+// Handler returns a handler for probes and for people. The handler answers 200 if this Election's Run
+// leads, and 503 if it does not. The body is a Status as JSON. If Run leads, the handler answers at
+// once, without asking Redis. Otherwise the handler asks Redis who leads, and waits for at most half a
+// second. The status code does not depend on Redis.
 //
-// As a readiness probe it lets requests go only to the leader. For a liveness probe use Check.
+// With the handler as a readiness probe, requests go only to the leader. For a liveness probe use Check.
 func (e *Election) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := Status{Name: e.Name(), Identity: e.Identity()}
@@ -70,11 +70,12 @@ func (e *Election) leads(ctx context.Context) (info Info, known bool) {
 	return info, err == nil
 }
 
-// Elector is an Election as gocron's Elector, for its option WithDistributedElector: jobs then run
-// only in the leader's process.
+// Elector makes an Election usable as gocron's Elector, for gocron's option WithDistributedElector: jobs
+// then run only in the leader's process.
 type Elector struct{ election *Election }
 
-// Elector returns the Election as gocron's Elector. The program must call Run itself.
+// Elector returns a value that implements gocron's Elector for this Election. The program must call the
+// Election's Run.
 func (e *Election) Elector() Elector { return Elector{e} }
 
 // IsLeader returns nil if the Election's Run leads; otherwise an error that matches ErrNoLeader.

@@ -1,5 +1,5 @@
-// Package leader elects one leader among processes. The lead is a lock in the layout of a FairMutex;
-// beside it the leader says who it is.
+// Package leader elects one leader among processes. To lead is to hold a lock, which has the layout of a
+// FairMutex in Redis. Next to the lock, the leader stores who it is.
 //
 // Programs make an Election with Client.Leader. docs/leader.md shows the states of a candidate.
 package leader
@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// Election is one candidate of the election of its name. Run campaigns and leads; the other methods
-// can be called by anybody, even in processes that only want to know who leads. Any number of
-// goroutines may use one value.
+// Election is one candidate in the election of a name. Run makes this candidate campaign and lead. A
+// process that only wants to know who leads may call the other methods without Run. Any number of
+// goroutines may use one Election.
 type Election struct {
 	resource resource
 	config   config
@@ -28,8 +28,8 @@ type Election struct {
 	current  atomic.Pointer[Term]  // of this value's Run; nil while it does not lead
 }
 
-// New returns the election of that name, which is at key in Redis. It does no I/O. If something is
-// wrong with the arguments, each call returns the error. defaults are those of the Client.
+// New returns the election of that name, which is stored at key in Redis. It does no I/O. If an argument
+// is wrong, each call on the Election returns the error. defaults are the lease options of the Client.
 func New(e *engine.Engine, name, key string, defaults hold.Settings, options ...Option) *Election {
 	l := &Election{config: newConfig(defaults, options)}
 	l.resource = newResource(e, name, key, &l.config)
@@ -42,13 +42,14 @@ func New(e *engine.Engine, name, key string, defaults hold.Settings, options ...
 // Name returns the name that the election was made with.
 func (e *Election) Name() string { return engine.Made(e).resource.Name() }
 
-// Identity returns the name by which others see this candidate.
+// Identity returns the name that other processes see for this candidate.
 func (e *Election) Identity() string { return engine.Made(e).config.identity }
 
 // IsLeader reports whether this Election's Run leads at this moment: its work runs, and the work's
-// context has not ended. It does no I/O. It is never true after the local deadline of the lease, before
-// which nobody else can lead as long as Redis keeps its data. The answer may be outdated in the next
-// instant: do what must not happen twice in the work, with its context and its token.
+// context has not ended. It does no I/O. It returns false after the local deadline of the lease. Before
+// that deadline nobody else can lead, as long as Redis keeps its data. The answer may be outdated in the
+// next instant. So if something must not happen twice, do it in the work, with the work's context and
+// token.
 func (e *Election) IsLeader() bool {
 	t := engine.Made(e).current.Load()
 	return t != nil && t.lasts()
@@ -72,12 +73,12 @@ func (e *Election) failed(op string, err error) error { return errs.Call(op, kin
 
 func (e *Election) engine() *engine.Engine { return engine.Made(e).resource.Engine }
 
-// Check is for a liveness probe, and does no I/O. It returns an error if the process should be restarted: if
-// the work of a term has gone on for longer than staleFor after the end of the term, or if Run has returned
-// an error other than its context's, so that this candidate never leads again. In the first case the error
-// matches what ended the term: ErrLost, ErrResigned, ErrClosed, or what ended Run's context; in the second
-// it is Run's error. Otherwise Check returns nil: while Run leads or campaigns, before it begins, and after
-// it has ended with its context or its work.
+// Check is for a liveness probe, and does no I/O. It returns an error in two cases, in which the process should be
+// restarted. First, the work has not returned, and the end of the term was more than staleFor ago: the error matches
+// what ended the term (ErrLost, ErrResigned, ErrClosed, or the error of Run's context). Second, Run has returned an
+// error that is not its context's, so that this candidate never leads again: Check returns Run's error. Otherwise Check
+// returns nil: before Run begins, while Run leads or campaigns, and after Run has ended because its context ended or
+// its work returned nil.
 func (e *Election) Check(staleFor time.Duration) error {
 	if err := e.usable("check"); err != nil {
 		return err
@@ -97,13 +98,13 @@ func (e *Election) Check(staleFor time.Duration) error {
 		over.Round(time.Millisecond), errs.Within(kind, e.Name(), context.Cause(t.ctx))))
 }
 
-// RequestResign asks the leader, in whichever process, to resign. Its term ends with ErrResigned, and
-// the next candidate leads once the leader's work has returned. RequestResign does not wait for that.
-// It asks the leader that it finds, never the next one. If nobody leads, the error matches
-// ErrNoLeader.
+// RequestResign asks the present leader, in any process, to resign. The leader's term ends with
+// ErrResigned, and the next candidate leads when the leader's work has returned. RequestResign does not
+// wait for that. The request is for the leader that RequestResign finds, never for a later one. If
+// nobody leads, the error matches ErrNoLeader.
 //
-// The former leader campaigns again, behind the waiting candidates of its priority. If nobody else
-// waits, it leads again.
+// The former leader campaigns again, behind the waiting candidates of its priority. If no other
+// candidate waits, the former leader leads again.
 func (e *Election) RequestResign(ctx context.Context) error {
 	const op = "request resignation of"
 	info, err := e.ask(ctx, op)

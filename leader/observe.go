@@ -13,14 +13,15 @@ import (
 )
 
 // Observe returns who leads: first the present leader, and then each change. The zero Info, for which
-// Leads is false, says that nobody does. If leaders change faster than Observe can look, those in
-// between are left out, and so may be the time in which nobody led. A leader of an older term than one
-// already returned counts as nobody, even if Redis has lost its data since.
+// Leads is false, says that nobody leads. If leaders change faster than Observe can ask Redis, it leaves
+// out some of them, and perhaps the times in which nobody led. If Redis names a leader with an older
+// term than a term that Observe has returned, Observe returns the zero Info, even if Redis has lost its
+// data in between.
 //
-// The sequence ends when ctx ends or the Client is closed; at once, with a line in the log, if the name or an
-// option is wrong. If Redis refuses to say who leads, Observe logs that, and asks again each second. A change
-// is seen at once, by a message, or within 1.25 s, by a poll. Observers of a process share one subscription
-// and one poll.
+// The sequence ends when ctx ends or the Client is closed. If the name or an option is wrong, Observe logs that, and
+// the sequence ends at once. If Redis refuses to say who leads, Observe logs that, and asks again each second. A
+// message announces each change at once. If the message is lost, a poll finds the change within 1.25 s. All observers
+// in a process share one subscription and one poll.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Info] {
 	return func(yield func(Info) bool) {
 		if err := e.usable("observe"); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // The bounds of what the options take.
 const (
-	// MaxPriority is the highest priority; the lowest is -MaxPriority.
+	// MaxPriority is the highest priority. The lowest priority is -MaxPriority.
 	MaxPriority = 100
 	// MaxIdentity is how many bytes an identity may have.
 	MaxIdentity = 256
@@ -33,43 +33,44 @@ type config struct {
 	hold     hold.Settings
 }
 
-// Identity sets the name by which others see this candidate, in Leader, Observe and Candidates: at
-// most 256 bytes. It need not be unique. The default is "<hostname>:<process id>". Everybody who
-// may read from Redis can see it.
+// Identity sets the name of this candidate, which Leader, Observe and Candidates return to other
+// processes. The name has at most 256 bytes, and several candidates may have the same name. The default
+// is "<hostname>:<process id>". Everybody who may read from Redis can see the name.
 func Identity(name string) Option { return func(c *config) { c.identity = name } }
 
-// Value sets what the candidate says to others while it leads, for example the address at which
-// they reach it: at most 4096 bytes. The default is "".
+// Value sets a text that other processes can read while this candidate leads, for example its address:
+// at most 4096 bytes. The default is "".
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
-// Priority puts the candidate before waiting candidates with a lower one. p is from -MaxPriority to
-// MaxPriority; the default is 0. Equals are in the order in which they came. A candidate that has
-// waited for 115 days counts as one priority higher. A leader of lower priority goes on leading: see
-// Preempt.
+// Priority puts the candidate before waiting candidates with a lower priority. p is from -MaxPriority to
+// MaxPriority; the default is 0. Candidates of the same priority lead in the order in which they came.
+// For each 115 days of waiting, a candidate's priority counts as higher by one. A leader of lower
+// priority goes on leading: see Preempt.
 func Priority(p int) Option { return func(c *config) { c.priority = p } }
 
-// Preempt makes a waiting candidate ask a leader of lower priority to resign. That leader's term
-// ends with ErrResigned, and the next candidate leads when that leader's work has returned. The
-// default is to wait.
+// Preempt makes a waiting candidate ask a leader of lower priority to resign. That leader's term ends
+// with ErrResigned, and the next candidate leads when that leader's work has returned. Without Preempt a
+// candidate only waits.
 func Preempt() Option { return func(c *config) { c.preempt = true } }
 
-// MaxTerm ends each term with ErrResigned when it has lasted for d, minus up to a tenth of d at random,
-// so that terms that began together do not end together. The candidate then waits behind the others of
-// its priority. The default is 0: no bound. Any other d is at least MinLease.
+// MaxTerm bounds each term: when a term has lasted for d, less a random part of at most a tenth of d, it
+// ends with ErrResigned. The random part keeps terms that began together from ending together. After the
+// term the candidate waits behind the others of its priority. The default is 0, no bound. Any other d
+// must be at least MinLease.
 func MaxTerm(d time.Duration) Option { return func(c *config) { c.maxTerm = d } }
 
-// Lease sets how long the lead lasts after the last renewal. If the leader's process dies, another
-// leads after d at the latest. The lead is renewed every third of d. The default is the Client's,
-// 30 s without WithDefaults; d is at least MinLease.
+// Lease sets how long the lead lasts after its last renewal: d, at least MinLease. If the leader's
+// process dies, another candidate leads after d at the latest. The lead is renewed after each third of
+// d. The default is the Client's, 30 s without WithDefaults.
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
-// Grace makes a term end d before another can lead, so that its work has time to stop: see
-// lease.Grace. Once the work has returned, the next candidate leads at once. If the leader's process
-// dies, another leads as it would without Grace. The default is the Client's, 0 without WithDefaults;
-// at least MinLease must be left of the Lease.
+// Grace makes a lost term end d before another candidate can lead, so that the term's work has time to
+// stop: see lease.Grace. If the work returns sooner, the next candidate leads at once. Grace does not
+// change when another candidate leads after the leader's process has died. The default is the Client's,
+// 0 without WithDefaults. The Lease less d must be at least MinLease.
 func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
 
-// Replicas makes an election count only if n replicas of the master acknowledge it: see
+// Replicas makes a candidate lead only if n replicas of the master have acknowledged the grant: see
 // lease.Replicas. The default is the Client's, 0 without WithDefaults.
 func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
 

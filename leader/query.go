@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Info is what a leader says about itself. The zero Info stands for nobody.
+// Info describes a leader. The zero Info means that nobody leads.
 type Info struct {
-	// Identity and Value are as the leader's options set them.
+	// Identity and Value are what the leader's options set.
 	Identity string
 	Value    string
 	// Priority is the leader's priority.
 	Priority int
-	// Token is the fencing token of its term: each term has a greater one than every earlier term of
-	// the name. It is 0 if nobody leads.
+	// Token is the fencing token of the leader's term: a number greater than the token of every earlier
+	// term of the name. It is 0 if nobody leads.
 	Token int64
-	// Since is when the term began, by Redis's clock.
+	// Since is when the leader's term began, by Redis's clock.
 	Since time.Time
-	// Left is how long the term lasts if it is not renewed any more.
+	// Left is how long the leader's term lasts if it is not renewed again.
 	Left time.Duration
 }
 
-// Leads reports whether the Info is about a leader. It is false if nobody leads.
+// Leads reports whether somebody leads: it is false for the zero Info.
 func (i Info) Leads() bool { return i.Token != 0 }
 
-// Leader returns who leads. If nobody does, the error matches ErrNoLeader. A leader is seen from
-// before its work begins until its work has returned, or its lease is over. Leader asks the master,
-// once, and waits for its answer as long as ctx allows, at most 3 s.
+// Leader returns who leads. If nobody leads, the error matches ErrNoLeader. Leader returns a candidate
+// from shortly before its work begins until its work has returned, or until its lease is over. Leader
+// asks Redis's master once, and waits for the answer as long as ctx allows, at most 3 s.
 func (e *Election) Leader(ctx context.Context) (Info, error) { return e.ask(ctx, "query") }
 
 // ask is Leader for that operation.
@@ -61,20 +61,21 @@ func (e *Election) look(ctx context.Context) (Info, error) {
 	return infoIn(call), nil
 }
 
-// Candidate is one candidate that waits to lead.
+// Candidate describes a candidate that waits to lead.
 type Candidate struct {
-	// Identity is as the candidate's options set it.
+	// Identity is what the candidate's options set.
 	Identity string
 	Priority int
-	// Owner is the id under which it waits.
+	// Owner is the id under which the candidate waits.
 	Owner lease.Owner
 }
 
-// Candidates returns those that wait to lead, in all processes, the next one first. The leader is not
-// among them. A candidate whose process died is in the list until it is passed over, for at most 2.5 s.
+// Candidates returns the candidates that wait to lead, in all processes. The first in the list leads
+// next. The leader is not in the list. A candidate whose process died stays in the list for at most 2.5
+// s.
 //
-// Candidates asks for 256 places at a time, so that Redis serves others in between. A candidate that
-// comes or goes during the call may be in the list or not.
+// Candidates asks for 256 candidates at a time, so that Redis can serve other clients in between. A
+// candidate that begins or stops waiting during the call may be in the list or not.
 func (e *Election) Candidates(ctx context.Context) ([]Candidate, error) {
 	const op = "query"
 	if err := e.usable(op); err != nil {

@@ -17,30 +17,31 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Run campaigns until this candidate leads, and then runs work. It goes on until ctx ends, or the
-// work resigns for good:
+// Run campaigns until this candidate leads, and then runs work. Run campaigns and leads again and again,
+// until ctx ends or the work returns nil while it leads:
 //
 //   - If the work returns nil while its term lasts, Run gives the lead up and returns nil.
-//   - If the work returns an error while its term lasts, Run logs it, gives the lead up, and
+//   - If the work returns an error while its term lasts, Run logs the error, gives the lead up, and
 //     campaigns again a second later.
-//   - If the term has ended, Run campaigns again, whatever the work returns: at once, or a second
-//     later if the term lasted less than a second. A term ends before its work by a loss (the
-//     context's cause matches ErrLost); by Resign, RequestResign, Preempt, MaxTerm or a missing
-//     Alive (ErrResigned); or with ctx.
-//   - If ctx ends, Run returns an error that matches both ctx's error and the work's.
+//   - If the work returns after its term has ended, Run ignores what it returns and campaigns again: at
+//     once, or a second later if the term lasted less than a second. A term can end before its work
+//     because the lead is lost (the context's cause then matches ErrLost), because of Resign,
+//     RequestResign, Preempt, MaxTerm or a missing Alive (ErrResigned), or because ctx ends.
+//   - If ctx ends, Run returns an error that matches both ctx's error and the error that the work
+//     returned.
 //
-// The work's context, made from ctx, ends before another can lead. While the work runs, nobody else
-// can lead unless the lease is lost. Run gives the lead up only after the work has returned, so a
-// work that does not heed its context keeps the others waiting. If it does so for a whole lease,
-// that is logged; Check finds it too. If the work panics, Run gives the lead up, and the panic goes
-// on.
+// The work's context is made from ctx, and ends before another candidate can lead. Run gives the lead up
+// only after the work has returned. So while the work runs, nobody else can lead, unless the lease is
+// lost. A work that ignores the end of its context keeps the other candidates waiting. If it does so for
+// a whole lease, Run logs that, and Check can report it. If the work panics, Run gives the lead up, and
+// the panic goes on.
 //
-// Transient errors of Redis are retried until ctx ends, and ErrNotReplicated once a second. After an error
-// that an operator can mend (ErrOutOfMemory, ErrDenied, a full disk of Redis) Run logs it and campaigns
-// again: a second later, then after longer pauses, at most 5 s. Run returns ErrClosed, ErrWrongType,
-// ErrBadArgument and the like. After that Check returns the error too. Only one Run of an Election may be
-// under way; another fails with ErrBadArgument. End ctx, and wait for Run, before you close the Client: Close
-// does not give the lead up, so the next candidate would wait for the end of the lease.
+// After a transient error of Redis, Run tries again until ctx ends; after ErrNotReplicated, once a second. An operator
+// can mend some errors (ErrOutOfMemory, ErrDenied, a full disk of Redis). Run logs such an error and campaigns again: a
+// second later, then after longer pauses, at most 5 s. Other errors, such as ErrClosed, ErrWrongType and
+// ErrBadArgument, end Run: Run returns the error, and from then on Check returns it too. A second Run of the same
+// Election fails with ErrBadArgument while the first one goes on. Before you close the Client, end ctx and wait for
+// Run. Close does not give the lead up, so the next candidate would wait for the end of the lease.
 func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
 	const op = "lead"
 	if err := e.usable(op); err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Term is one period in which an Election's work leads. The work gets it together with its context, which
-// ends with the term. Its methods may be called from any goroutine, even after its end. The methods of a nil
-// or zero Term, which a test may give to a work, do nothing; its token is 0.
+// Term is one period in which a candidate leads. The work of Election.Run gets the Term and a context, which ends with
+// the term. Any goroutine may call the methods of a Term, even after the term's end. A test may call a work with a nil
+// or zero Term: its methods do nothing, and its token is 0.
 type Term struct {
 	election *Election
 	lease    *lease.Lease
@@ -36,16 +36,17 @@ type Term struct {
 	beat  chan struct{} // holds one signal: alive has changed
 }
 
-// Token returns the fencing token of the term: a number greater than that of every earlier term of
-// the name. With it the resource that the work changes can refuse a leader that has been overtaken.
+// Token returns the fencing token of the term: a number greater than the token of every earlier term of
+// the name. If the work shows this token when it writes, the resource can refuse the writes of a former
+// leader.
 func (t *Term) Token() int64 { return engine.Made(t).lease.Token() }
 
-// Deadline returns when the term ends if its lease is not renewed before then.
+// Deadline returns the time at which the term ends if its lease is not renewed before that time.
 func (t *Term) Deadline() time.Time { return engine.Made(t).lease.Deadline() }
 
-// Resign ends the term: the work's context ends with ErrResigned. The next candidate leads once the
-// work has returned, and this Election campaigns again. To resign for good, return nil from the work
-// instead. Resign does not wait, so the work may call it itself.
+// Resign ends the term: the work's context ends with ErrResigned. When the work has returned, the next
+// candidate leads, and this Election campaigns again. To leave the election for good, return nil from
+// the work instead. Resign does not wait, so the work may call Resign.
 func (t *Term) Resign() {
 	if t != nil && t.election != nil {
 		t.resign("by its own work")
@@ -58,9 +59,10 @@ func (t *Term) over(why string) error {
 	return t.election.failed("lead", fmt.Errorf("%w: %s", errs.Resigned, why))
 }
 
-// Alive says that the work is alive, and promises another call within d. Without that call the term ends with
-// ErrResigned, so a work that hangs does not lead for ever. If it does not heed its context either, Check
-// finds it. If d is 0, the promise ends. A work that never calls Alive promises nothing.
+// Alive says that the work is alive, and promises another call of Alive within d. Without that call the term ends with
+// ErrResigned, so that a work that hangs does not lead for ever. If such a work also ignores the end of its context,
+// Election.Check returns an error. With a d of 0 the work ends its promise. A work that never calls Alive promises
+// nothing.
 func (t *Term) Alive(d time.Duration) {
 	t = engine.Made(t)
 	t.mu.Lock()

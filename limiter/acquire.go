@@ -18,19 +18,19 @@ type concurrency struct {
 	set bool
 }
 
-// Acquire waits until one of the n leases of Concurrent is free, takes it, and then waits for its turn to take one
-// unit, as Wait does. It returns the lease, which the caller must release when its work is done. The lease is that of a
-// PermitSemaphore, renewed or fixed as the Client's defaults say: if the process dies, its permit is free when the
-// lease is over.
+// Acquire waits until fewer than n leases of Concurrent(n) are taken, and takes a lease. Then it takes one unit of the
+// rate, and waits for that unit as Wait does. It returns the lease, which the caller must release when its work is
+// done. The lease is a permit of a PermitSemaphore, renewed or fixed as the Client's defaults say. If the process dies,
+// the permit is free when the lease is over.
 //
-// If ctx ends, or comes to its deadline before the caller's turn, nothing is taken: the error is that of
-// PermitSemaphore.Acquire, or of Wait. If the Limiter was made without Concurrent, it matches ErrBadArgument.
+// If ctx ends, or if its deadline is before the time of the unit, nothing is taken. The error is then the error of
+// PermitSemaphore.Acquire or of Wait. If the Limiter was made without Concurrent, the error matches ErrBadArgument.
 func (l *Limiter) Acquire(ctx context.Context) (*lease.Lease, error) {
 	return l.acquire(ctx, "acquire", lease.Locker.Lock, func() error { return l.Wait(ctx, 1) })
 }
 
-// Locker returns the limiter as a Locker, for Do and any other function that takes a Locker: Lock is Acquire. TryLock
-// is Acquire without a wait, with an error that matches ErrBusy if there is nothing to take.
+// Locker returns the limiter as a Locker, for Do and any other function that takes a Locker. Its Lock is Acquire. Its
+// TryLock is Acquire without a wait: if no lease or no unit is free, the error matches ErrBusy.
 func (l *Limiter) Locker() lease.Locker { return locker{l} }
 
 type locker struct{ *Limiter }

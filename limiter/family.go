@@ -105,17 +105,17 @@ func (l *Limiter) look(ctx context.Context, fresh time.Duration) (answer, error)
 	return l.take(ctx, &q)
 }
 
-// Set sets the rate, for all processes and all keys: by the options Rate and Burst, as Client.Limiter takes
-// them. The rate stays set until the next Set, but Redis forgets it 30 days after the last call of any
-// process. Units that were taken stay taken.
+// Set sets the rate for all processes and all keys, by the options Rate and Burst of Client.Limiter. The rate is in
+// force until the next Set. But if no process uses the limiter for 30 days, Redis forgets the rate. Units that were
+// taken stay taken.
 //
-// The limit itself has the new rate from the next call on; but with Share, another process whose call was just refused
-// may go on refusing for 1.25 s. For keys, and for calls that wait, other processes learn of the rate within 1.25 s.
-// Calls that wait keep their order, and go on sooner or later than they would have. Set on a limit of For is for that
-// key only, until the next Set on the Limiter.
+// The limit itself has the new rate from the next call on. For keys, and for calls that wait, other processes learn of
+// the rate within 1.25 s. With Share, a process whose call was refused just before may also refuse calls for another
+// 1.25 s. Waiting calls keep their order, and get new times. If Set is called on a limit that For has returned, the
+// rate is for that key only, until the next Set on the Limiter.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error, and ErrUnknown if the rate may
-// have been set.
+// If ctx ends before Redis has answered, the error matches ctx's error. If the rate may have been set
+// nevertheless, the error also matches ErrUnknown.
 func (l *Limiter) Set(ctx context.Context, options ...Option) error {
 	if err := l.set(ctx, options); err != nil {
 		return l.fail("set", err)

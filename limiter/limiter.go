@@ -1,6 +1,6 @@
-// Package limiter bounds how much is done in a given time, in all processes together: calls of an API that
-// allows 100 a minute, mails an hour, requests of one user. A caller that comes too early is refused, or
-// waits in turn.
+// Package limiter bounds how much all processes together do in a given time. Examples are 100 calls of an API a minute,
+// or the requests of one user. If a caller comes too early, it is refused or it waits, as the program chooses. Waiting
+// callers are served in the order in which they came.
 //
 // Programs make a Limiter with Client.Limiter:
 //
@@ -11,14 +11,15 @@
 //
 // # How it counts
 //
-// By GCRA, the generic cell rate algorithm, in one script, on the server's clock. A limit has one number, its debt: the
-// time until it is full again. Each unit adds its time to the debt (d/n of Rate), and time pays it off. A unit may be
-// taken at once while the debt with it fits into the time of Burst. A caller that must wait adds to the debt first, and
-// so knows its time to the microsecond: it sleeps until then, without asking again. So callers come in the order in
-// which Redis heard of them, whichever process they are in.
+// A limiter counts by GCRA, the generic cell rate algorithm, in one script, on the server's clock. For a limit Redis
+// stores one number, the debt: the time until the limit is full again. Each unit that is taken adds d/n of Rate(n, d)
+// to the debt, and the debt shrinks as time passes. A unit may be taken at once if the debt, with that unit, is at most
+// the time of Burst. A caller that must wait also adds its units to the debt first. So it knows to the microsecond when
+// its units may be used, and sleeps until then, without asking again. So callers of all processes are served in the
+// order in which their requests reached Redis.
 //
-// A limit has one key in Redis, which goes when the limit is full again. docs/limiter.md says what is promised, and
-// what it costs.
+// A limit has one key in Redis, which expires when the limit is full again. docs/limiter.md says what a limiter
+// promises, and what it costs.
 package limiter
 
 import (
@@ -45,10 +46,12 @@ const (
 	most = 1 << 40
 )
 
-// Limiter bounds how much is done in a given time. All callers that use its name share it.
+// Limiter bounds how much is done in a given time. All callers that use a Limiter of the same name share
+// one limit.
 //
-// Any number of goroutines may use one value. Keep it, and make those of keys from it, by For: a Limiter
-// remembers the rate that Set has set, and what its process has taken by Share.
+// Any number of goroutines may use one Limiter. Make one for each name and keep it, and get the limits
+// of keys from it by For: a Limiter remembers the rate that Set has set, and the units that its process
+// has taken by Share.
 type Limiter struct {
 	engine *engine.Engine
 	name   string
@@ -59,7 +62,7 @@ type Limiter struct {
 	err    error // why it cannot be used
 }
 
-// Semaphore is what a Limiter needs of a semaphore with leased permits.
+// Semaphore has the methods of a PermitSemaphore that a Limiter uses.
 type Semaphore interface {
 	Locker(n int) lease.Locker
 	LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool)
@@ -67,8 +70,8 @@ type Semaphore interface {
 	SetPermits(ctx context.Context, n int) error
 }
 
-// New returns the limiter of that name, which is mapped in Redis. semaphore makes the semaphore of Concurrent. New
-// does no I/O. If an argument is wrong, every call returns that error.
+// New returns the limiter of that name. mapped is the name that is stored in Redis. semaphore makes the semaphore of
+// Concurrent. New does no I/O. If an argument is wrong, every call on the Limiter returns the error.
 func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, options []Option) *Limiter {
 	l := &Limiter{engine: e, name: name, mapped: mapped, alone: true, family: new(family)}
 	if l.err = e.Broken(); l.err == nil {
@@ -85,9 +88,9 @@ func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, opti
 	return l
 }
 
-// For returns the limit of a key, such as a user or an address: each key has its own limit, at the same rate. It
-// does no I/O, and the returned value need not be kept. It is the limit of the name "<name>:<key>", where "%" is
-// written "%25" in the key and ":" is written "%3A". The key may be any bytes, but not empty.
+// For returns the limit of a key, such as a user or an address: each key has its own limit, at the same rate. For does
+// no I/O, and may be called anew for each request. The returned limit has the name "<name>:<key>". In the key part of
+// that name, "%" is written "%25" and ":" is written "%3A". The key may be any bytes, but not empty.
 func (l *Limiter) For(key string) *Limiter {
 	l = engine.Made(l)
 	of := &Limiter{engine: l.engine, name: l.name + ":" + key, family: l.family, err: engine.Usable(l.engine, l.err)}
@@ -100,30 +103,33 @@ func (l *Limiter) For(key string) *Limiter {
 	return of
 }
 
-// Name returns the name that the limiter was made with; for one that For has made, "<name>:<key>".
+// Name returns the name that the limiter was made with. If For has made the limiter, its name is
+// "<name>:<key>".
 func (l *Limiter) Name() string { return engine.Made(l).name }
 
-// Decision is the answer of Allow.
+// Decision is what Allow returns.
 type Decision struct {
 	Allowed bool
-	// Remaining is how many units could be taken at once, just after this call.
+	// Remaining is how many units could be taken at once directly after this call.
 	Remaining int
-	// RetryAfter is the time until the same call would be allowed, if nobody else takes anything; 0 if it
-	// was allowed, or if a lost answer had refused it and it would be allowed by now.
+	// RetryAfter is the time until the same call would be allowed, if nobody else takes units before. It is
+	// 0 if the call was allowed. It is also 0 if the answer that refused the call was lost, and the call
+	// would be allowed by now.
 	RetryAfter time.Duration
-	// ResetAfter is the time until the limit is full again, if nobody takes anything.
+	// ResetAfter is the time until the limit is full again, if nobody takes units.
 	ResetAfter time.Duration
 
-	// Rate, Per and Burst are the rate in force: that of the options, or of Set.
+	// Rate, Per and Burst are the rate in force: the rate of the options, or the rate that Set has set.
 	Rate  int
 	Per   time.Duration
 	Burst int
 }
 
-// Allow takes n units if they can be had now, and reports whether it did. It does not wait: if Redis does not answer
-// within 3 s, or before ctx's deadline, the error matches ErrUnavailable; with OnUnavailable(Allow) the call is
-// allowed, and the rest of the Decision is zero. A call that is refused or fails takes nothing. Calls for one unit that
-// come while their process is asking Redis are sent together, and allowed in the order in which they came.
+// Allow takes n units if the limit has n units now, and reports whether it took them. It does not wait for units. If
+// Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable. With
+// OnUnavailable(Allow) the call is allowed then, and the rest of the Decision is zero. A call that is refused or fails
+// takes nothing. If calls for one unit come while their process is asking Redis, they are sent together, and are
+// allowed in the order in which they came.
 //
 // If n is less than 1 or greater than the burst, the error matches ErrBadArgument.
 func (l *Limiter) Allow(ctx context.Context, n int) (Decision, error) {

@@ -25,47 +25,46 @@ type settings struct {
 	burstSet, concurrentSet, shareSet bool
 }
 
-// Rate sets how much the limit lets through: n units in each d, one by one, in even steps of d/n. n is at least
-// 1 and at most a million a second; d is at most 366 days, and counts in whole microseconds. Every Limiter needs
-// a Rate.
+// Rate sets how much the limit allows: n units in each d, one by one, in even steps of d/n. n is at least 1, and at
+// most a million for each second of d. d is at most 366 days, in whole microseconds. Every Limiter needs a Rate.
 func Rate(n int, d time.Duration) Option {
 	return func(s *settings) { s.count, s.period = n, d }
 }
 
-// Burst sets how many units may be taken at once when none was taken for a while: b, at least 1. So in any time
-// t the limit lets through at most b + n*t/d units. With 1, units are always d/n apart. The default is the n of
-// Rate. The time d/n*b must be at most 366 days.
+// Burst sets how many units may be taken at once when the limit is full: b, at least 1. So in any time t the limit
+// allows at most b + n*t/d units, with the n and d of Rate. If b is 1, units are always at least d/n apart. The default
+// is the n of Rate. The time d/n*b must be at most 366 days.
 func Burst(b int) Option {
 	return func(s *settings) { s.burst, s.burstSet = b, true }
 }
 
-// Concurrent bounds how many leases of Acquire there are at the same time: at most n, in all processes and for all
-// keys together. n is from 1 to a million. The leases are permits of the PermitSemaphore "<name>:concurrent",
-// which Acquire sets to n. If processes give different n, the n of the process that began last counts.
+// Concurrent bounds how many leases of Acquire there are at the same time: at most n, in all processes and for all keys
+// together. n is from 1 to a million. The leases are permits of the PermitSemaphore "<name>:concurrent", which Acquire
+// sets to n. If processes give different values of n, the value of the process that began last counts.
 func Concurrent(n int) Option {
 	return func(s *settings) { s.concurrent, s.concurrentSet = n, true }
 }
 
-// Share makes Allow take more units from Redis than are wanted just then, if there are more, and serve the next calls
-// of this process from them: at most one command for each k units. k is from 1 to the burst. Units that are left a
-// second later are given back. So a process may hold k units that others could have used, and in any time each process
-// may let through k more units than without Share. The default is 1.
+// Share makes Allow take more units from Redis in one request than its callers want, if the limit has them. Allow
+// serves the next calls of this process from these units. So it asks Redis at most once for each k units. Units that
+// are unused a second later are given back. So a process may keep k units from other processes, and in any time each
+// process may allow k more units than without Share. k is from 1 to the burst. The default is 1.
 func Share(k int) Option {
 	return func(s *settings) { s.share, s.shareSet = k, true }
 }
 
-// Unavailable says what a Limiter does if Redis cannot be reached.
+// Unavailable says what a Limiter does if Redis does not answer in time.
 type Unavailable int
 
 const (
 	// Refuse returns an error that matches ErrUnavailable. It is the default.
 	Refuse Unavailable = iota
-	// Allow lets everything through, without an error.
+	// Allow allows every call, without an error.
 	Allow
 )
 
 // OnUnavailable sets what Allow, Wait, Reserve and Acquire do about the rate if Redis does not answer in time. The
-// default is Refuse. Concurrent still bounds Acquire: without Redis there is no lease.
+// default is Refuse. It does not change the bound of Concurrent: if Redis does not answer, Acquire gets no lease.
 func OnUnavailable(u Unavailable) Option {
 	return func(s *settings) { s.unavailable = u }
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Wait waits until n units are the caller's. Callers of all processes get their turns in the order in which Redis heard
-// of them. Wait asks Redis once, and then sleeps until the time in the answer. Only Set can change that time.
+// Wait takes n units, and waits until their time. Callers of all processes get their times in the order in which their
+// requests reached Redis. Wait asks Redis once, and then sleeps until the time in the answer. Only Set can change that
+// time.
 //
-// If its turn comes after ctx's deadline, Wait returns at once, and has taken nothing: the error matches ErrBusy, and
-// has a BusyError whose Left says after how long the turn would come. If ctx ends while Wait sleeps, the error matches
-// ctx's error and ErrBusy. The units are then given back, if nobody has taken any since; otherwise their time passes
-// unused, and other callers keep their times. If Redis does not answer before ctx's deadline the error matches
-// ErrUnavailable, unless OnUnavailable(Allow) lets the call through. If n is less than 1 or greater than the burst, the
-// error matches ErrBadArgument.
+// If the time in the answer is after ctx's deadline, Wait returns at once and takes nothing: the error matches ErrBusy,
+// and is a BusyError whose Left says how long the wait would have been. If ctx ends while Wait sleeps, the error
+// matches ctx's error and ErrBusy. Wait then gives the units back, if nobody has taken units after them. Otherwise
+// their time passes unused, and other callers keep their times. If Redis does not answer before ctx's deadline, the
+// error matches ErrUnavailable, unless OnUnavailable(Allow) allows the call. If n is less than 1 or greater than the
+// burst, the error matches ErrBadArgument.
 func (l *Limiter) Wait(ctx context.Context, n int) error {
 	if err := l.check(n); err != nil {
 		return l.fail("wait for", err)
@@ -108,13 +109,13 @@ func (p *turn) nap(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Reservation is units that were taken for a future time. It need not be released.
+// Reservation stands for units that were taken for a future time. It does not have to be released.
 type Reservation struct{ turn turn }
 
-// Reserve takes n units without waiting for their turn. The Reservation says when that comes; a later Set does not
-// change it. If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, unless
-// OnUnavailable(Allow) lets the call through. If n is less than 1 or greater than the burst, the error matches
-// ErrBadArgument. If the turn is more than 366 days away, it matches ErrBusy.
+// Reserve takes n units, and returns without waiting for their time. The Reservation says when the units may be used. A
+// later Set does not change that time. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
+// ErrUnavailable, unless OnUnavailable(Allow) allows the call. If n is less than 1 or greater than the burst, the error
+// matches ErrBadArgument. If the units could be used only in more than 366 days, the error matches ErrBusy.
 func (l *Limiter) Reserve(ctx context.Context, n int) (*Reservation, error) {
 	if err := l.check(n); err != nil {
 		return nil, l.fail("reserve from", err)
@@ -128,7 +129,7 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (*Reservation, error) {
 	return &Reservation{p}, nil
 }
 
-// Delay returns the time until the units' turn; 0 if it has come.
+// Delay returns how long the caller must wait until it may use the units: 0 if it may use them now.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil {
 		return 0
@@ -136,11 +137,11 @@ func (r *Reservation) Delay() time.Duration {
 	return max(time.Until(r.turn.at), 0)
 }
 
-// Cancel gives the units back, if nobody has taken any since. If somebody has, that caller keeps its time, and
-// the time of these units passes unused. Cancel may be called again, and does nothing then.
+// Cancel gives the units back, if nobody has taken units after them. If somebody has, that caller keeps its time, and
+// the time of these units passes unused. A second Cancel does nothing.
 //
-// Cancel goes on when ctx is cancelled. If Redis does not answer within 3 s, the error matches
-// ErrUnavailable, and Cancel goes on in the background.
+// Cancel goes on when ctx is cancelled. If Redis does not answer within 3 s, Cancel returns an error
+// that matches ErrUnavailable, and tries again in the background.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || r.turn.id == "" {
 		return nil

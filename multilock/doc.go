@@ -1,8 +1,8 @@
-// Package multilock holds several locks as one: all of them, or none. They may be of any kind that
-// is a lease.Placed, and of one Client or of several.
+// Package multilock holds several locks as one: all of them, or none. The locks may be of any kind that
+// implements lease.Placed, and may belong to one Client or to several.
 //
-// Programs make a MultiLock with holdfast.NewMultiLock. docs/multilock.md says what it promises. One
-// lock on several servers is package quorum.
+// Programs make a MultiLock with holdfast.NewMultiLock. docs/multilock.md says what a MultiLock
+// promises. For one lock on several servers see package quorum.
 //
 // # How all are taken
 //
@@ -13,8 +13,8 @@
 //	           └─ one lost meanwhile ──── gives back those that it has; Lock begins again after a
 //	                                      pause, TryLock fails
 //
-// A MultiLock has no keys and no scripts. Each of its locks is asked for, renewed and released as
-// if it were alone, and keeps its own promises and its own token.
+// A MultiLock has no keys and no scripts. Each of its locks is requested, renewed and released in the
+// way of a single lock, and has its own token.
 //
 // # The states of a Lease
 //
@@ -23,21 +23,22 @@
 //	          is closed. The other locks stay held, because work may still be going on under them
 //	released  Release has released every lock
 //
-// Leases on the same locks, one of which re-entered another, share an account: for the metrics they
-// are one hold, which is over with the last of them.
+// If a Lease re-enters another Lease on the same locks, both share an account: the metrics count them as
+// one hold, which is over when the last of them has ended.
 //
 // # What holds at all times
 //
-//   - The locks are taken in one order, whatever order they were given in: by place, which is the
-//     key and the address of the server. So no two callers wait for each other in a circle.
-//   - A Lease begins only when none of the locks that were taken has ended meanwhile.
-//   - A wait for one lock ends when a lock that was taken before it is lost.
-//   - What was taken by a call that fails is given back before the call returns, or in the
-//     background if ctx has ended.
-//   - A wait is no work yet. It does not carry the leases of the locks that were taken, so the
-//     Shutdown of a Client ends it.
-//   - The context of a Lease carries that Lease and the lease of each lock. Locking all of them with
-//     it re-enters all, and locking one re-enters that one.
+//   - The locks are always taken in the order of their places, even if they were given in another order.
+//     A place is the key in Redis and the address of the server. So no two callers wait for each other
+//     in a circle.
+//   - A Lease begins only if all of its locks are still held when the last one has been taken.
+//   - If a lock is lost while the MultiLock waits for another, that wait ends.
+//   - A call that fails gives back the locks that it has taken, before it returns or, if ctx has ended,
+//     in the background.
+//   - While a call waits for a lock, its context does not carry the leases of the locks that it has
+//     taken: no work runs yet. So the Shutdown of a Client ends the wait.
+//   - The context of a Lease carries that Lease and the lease of each lock. A Lock of the MultiLock with
+//     this context re-enters all locks. A Lock of one of the locks re-enters that lock.
 //
 // account.mu guards the number of leases. Nothing is called under it.
 package multilock

@@ -16,11 +16,11 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Lease is one acquisition of all locks of a MultiLock. It ends when it is released, or when the
-// first of its locks is lost. The other locks then stay held until the Lease is released.
+// Lease is one acquisition of all locks of a MultiLock. It ends when it is released, or when the first
+// of its locks is lost. After a loss, the other locks stay held until the Lease is released.
 //
-// A nil Lease, which a failed Lock returns, counts as one that has ended, as a nil lease.Lease
-// does.
+// A Lock that fails returns a nil Lease. A nil Lease counts as ended, in the same way as a nil
+// lease.Lease.
 type Lease struct {
 	leases  []*lease.Lease // in the order in which the locks were given
 	alive   context.Context
@@ -64,9 +64,9 @@ func (l *Lease) tell() {
 	l.told.Do(func() { close(l.done) })
 }
 
-// Context returns a context for the work that the locks protect: parent, but also cancelled when
-// the first of the locks ends, with that lock's cause. Locking the MultiLock, or one of its locks,
-// with this context re-enters.
+// Context returns a context for the work that the locks protect. The context is derived from parent, and
+// is also cancelled when the first of the locks ends, with that lock's cause. A Lock of the MultiLock,
+// or of one of its locks, with this context re-enters.
 func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return none.Context(parent)
@@ -77,8 +77,8 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return hold.CarryWhole(parent, l.account.identity, l)
 }
 
-// Done returns a channel that is closed when the lease has ended, in whatever way, and its contexts
-// are cancelled.
+// Done returns a channel that is closed when the lease has ended for any reason. The contexts of the
+// lease are cancelled before.
 func (l *Lease) Done() <-chan struct{} {
 	if l.absent() {
 		return none.Done()
@@ -86,8 +86,8 @@ func (l *Lease) Done() <-chan struct{} {
 	return l.done
 }
 
-// Err returns nil while the lease lasts. After that it returns why the first of the locks ended: an
-// error that matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
+// Err returns nil while the lease lasts. When it has ended, Err returns why the first of the locks
+// ended: an error that matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
 func (l *Lease) Err() error {
 	if l.absent() {
 		return none.Err()
@@ -111,8 +111,8 @@ func (l *Lease) has(owner lease.Owner) bool {
 	return slices.ContainsFunc(l.leases, func(one *lease.Lease) bool { return one.Owner() == owner })
 }
 
-// Deadline returns when the lease ends if it is not renewed before: the earliest deadline of its
-// locks.
+// Deadline returns when the lease ends if none of its locks is renewed before: the earliest deadline of
+// the locks.
 func (l *Lease) Deadline() time.Time {
 	if l.absent() {
 		return none.Deadline()
@@ -139,9 +139,9 @@ func (l *Lease) Tokens() []int64 {
 	return tokens
 }
 
-// Release releases all locks at the same time. If the release of one fails, the others are released
-// all the same. Release returns the errors of those that failed, joined. Each is an error of
-// lease.Lease.Release.
+// Release releases all locks at the same time. If the release of one lock fails, the other locks are
+// released nevertheless. Release returns the joined errors of the locks that could not be released. Each
+// is an error of lease.Lease.Release.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.absent() {
 		return none.Release(ctx)

@@ -13,16 +13,15 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// MultiLock is several locks that are held together or not at all. They may be of any kind except a
-// PermitSemaphore's Locker, and of different Clients. A MultiLock holds no state: any number of
-// goroutines may use one value.
+// MultiLock stands for several locks that are held together or not at all. The locks may be of any kind
+// except a PermitSemaphore's Locker, and may belong to different Clients. A MultiLock has no state: any
+// number of goroutines may use one value.
 //
-// The locks are taken one after another, in an order that does not depend on how they were given:
-// by their keys in Redis, and for locks of the same key on different servers by the addresses that
-// the Clients were given. So two callers that want the same locks never wait for each other in a
-// circle, in whatever order they name them. This needs two things: processes that lock one name on
-// several servers use the same addresses, and no process locks one of the locks alone and then asks
-// for the rest.
+// The locks are taken one after another, in the order of their keys in Redis. Locks with the same key on
+// different servers are taken in the order of the addresses that the Clients were given. So two callers
+// that want the same locks never wait for each other in a circle, even if they name the locks in
+// different orders. There are two conditions: all processes that lock one name on several servers use
+// the same addresses, and no process locks one of the locks alone and then asks for the rest.
 type MultiLock struct {
 	members []member // in the order in which they are taken
 	name    string   // of all of them, for spans
@@ -38,9 +37,9 @@ type member struct {
 	given  int // its index among the arguments of New
 }
 
-// New returns all of the locks as one. It does no I/O. If the arguments are wrong, every call
-// returns that error: if there are no locks, if one is given twice, or if one is not a
-// lease.Placed, such as the permits of a PermitSemaphore.
+// New returns a MultiLock of the given locks. It does no I/O. If the arguments are wrong, every call on
+// the MultiLock returns the error. Arguments are wrong if there is no lock, if a lock is given twice, or
+// if a lock does not implement lease.Placed, such as the Locker of a PermitSemaphore.
 func New(lockers ...lease.Locker) *MultiLock {
 	if len(lockers) == 0 {
 		return &MultiLock{err: errNone}
@@ -99,28 +98,28 @@ func (m *MultiLock) usable() error {
 }
 
 // Lock waits until all of the locks are granted, and returns the Lease on them, which the caller must
-// release. A context made by Lease.Context re-enters all of them, or each one alone.
+// release. With a context made by Lease.Context, a Lock re-enters all of the locks, or one of them.
 //
-// Lock waits as long as ctx allows, for one lock after another. Meanwhile the locks that it has are
-// renewed, or run out, as their options say. If one of them is lost while Lock waits for another,
-// Lock begins again, after a pause of at most 250 ms. On failure Lock releases what it has
-// taken, before it returns or, if ctx has ended, in the background. The errors are those of the
-// lock that failed.
+// Lock waits as long as ctx allows, for one lock after another. While it waits, the locks that it has
+// taken are renewed, or expire, as their options say. If one of them is lost, Lock begins again with the
+// first lock, after a pause of at most 250 ms. If Lock fails, it releases the locks that it has taken,
+// before it returns or, if ctx has ended, in the background. The error is the error of the lock that
+// failed.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(ctx, "lock", lease.Locker.Lock, true)
 }
 
-// TryLock is Lock without the wait: one request for each lock, up to the first that is refused. If
-// another holds one of the locks, the error matches ErrBusy. If one was lost before all were
-// granted, it matches ErrLost.
+// TryLock is Lock without the wait: it sends one request for each lock, up to the first lock that is
+// refused. If somebody else holds one of the locks, the error matches ErrBusy. If a lock was lost before
+// all locks were granted, the error matches ErrLost.
 func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 	return m.acquire(ctx, "try lock", lease.Locker.TryLock, false)
 }
 
-// LeaseFrom returns the lease that ctx carries on all of the locks: the innermost, if it carries
-// several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of other
-// Clients does not count. A context that carries a lease on a MultiLock also carries those on its
-// locks, one by one.
+// LeaseFrom returns the lease on all of the locks that ctx carries: the innermost, if ctx carries
+// several. That lease may have ended. ok is false if ctx carries no such lease. LeaseFrom does no I/O. A
+// lease of other Clients does not count. If ctx carries a lease on a MultiLock, it also carries a lease
+// on each of the locks.
 func (m *MultiLock) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
 	if m.usable() != nil {
 		return nil, false

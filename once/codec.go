@@ -7,20 +7,20 @@ import (
 	"reflect"
 )
 
-// Codec turns results into bytes and back. A Once may be used by several goroutines at a time, and
-// calls its Codec from all of them.
+// Codec turns results into bytes and back. Several goroutines may call the methods of a Codec at the
+// same time.
 type Codec interface {
-	// Encode returns the bytes of a result. The Once keeps them as they are.
+	// Encode returns the bytes of a result. The Once stores these bytes unchanged.
 	Encode(result any) ([]byte, error)
-	// Decode stores in *result, which is a pointer to the type that the caller expects, the result
-	// that data stands for. It must not keep data.
+	// Decode makes a result from data, and stores it in *result. result is a pointer to the type that the
+	// caller expects. Decode must not keep data after it returns.
 	Decode(data []byte, result any) error
 }
 
-// JSON is the default Codec: encoding/json, except that a []byte and a string are kept as they are, if that
-// is the type T of Value. If T is an interface type, such as any, every result is JSON. Other callers then
-// get what JSON makes of it: a float64 for an int, a text in base64 for a []byte. A Codec of your own that
-// calls JSON does not see T, so use it only with types that are not interfaces.
+// JSON is the default Codec. It uses encoding/json, with one exception: if the type T of Value is []byte or string, the
+// result is stored unchanged. If T is an interface type, such as any, every result is stored as JSON. Other callers
+// then get the Go type that JSON decodes to: a float64 for an int, a string in base64 for a []byte. If a Codec of your
+// own calls JSON, JSON does not see T: use such a Codec only with types that are not interfaces.
 var JSON Codec = jsonCodec{}
 
 type jsonCodec struct{}

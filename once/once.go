@@ -1,6 +1,6 @@
-// Package once does work once for a key, in all processes together, and gives everyone its result:
-// an idempotency key, or the filling of a cache. Beside it is Tick, one winner for each time of a
-// schedule.
+// Package once does work once for a key, in all processes together, and gives the result to every
+// caller. It is for requests with an idempotency key, and for filling a cache. The package also has
+// Tick, which chooses one winner for each time of a schedule.
 //
 // Programs make a Once with Client.Once, and call Value or Do with it:
 //
@@ -18,11 +18,12 @@
 //
 // # How often the work is done
 //
-// At least once: if a process dies after the work and before its result is written, or if Redis loses
-// its data, the work is done again. As long as neither happens, and no process stands still for longer
-// than its lease, it is done exactly once in the time of Keep. Two callers never do it at the same
-// time, on the conditions of a Mutex. docs/guarantees.md has each case. If twice is wrong, give Token
-// to what the work changes, or claim the work by Tick before you do it: that is at most once.
+// The work is done at least once. It is done again if a process dies after the work and before its
+// result is stored, or if Redis loses its data. If neither happens, and no process is suspended for
+// longer than its lease, the work is done exactly once in the time of Keep. Two callers never do the
+// work at the same time, on the conditions of a Mutex. docs/guarantees.md has each case. If the work
+// must not be done twice, let the resource that it changes check the Token, or claim the work by Tick
+// before you do it: then it is done at most once.
 package once
 
 import (
@@ -36,11 +37,11 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Once does the work of each of its keys once, and keeps its result. All callers that use its name
-// share it.
+// Once does the work of each of its keys once, and keeps the result. All callers that use a Once of the
+// same name share its keys and results.
 //
-// A Once holds no state: any number of goroutines may use one value, and values that are made anew
-// for each call are the same Once.
+// A Once has no state in the process: any number of goroutines may use one value, and you may make a new
+// value for each call.
 type Once struct {
 	engine *engine.Engine
 	name   string
@@ -50,8 +51,9 @@ type Once struct {
 	err error // why it cannot be used
 }
 
-// New returns the Once of that name, which is mapped in Redis. defaults are the lease options of the
-// Client. New does no I/O. If an argument is wrong, every call returns that error.
+// New returns the Once of that name. mapped is the name that is stored in Redis. defaults are the lease
+// options of the Client. New does no I/O. If an argument is wrong, every call on the Once returns the
+// error.
 func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options []Option) *Once {
 	o := &Once{engine: e, name: name, mapped: mapped, settings: newSettings(options)}
 	o.hold = hold.NewSettings(defaults, o.lease)
@@ -67,13 +69,13 @@ func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options
 // Name returns the name that the Once was made with.
 func (o *Once) Name() string { return engine.Made(o).name }
 
-// Forget forgets the result of a key, so that the next call does the work again. If there is no result,
-// it returns nil and does nothing. While the work is under way it does nothing, and the error matches
-// ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
-// ErrUnavailable, and the result may or may not be forgotten.
+// Forget deletes the result of a key, so that the next call does the work again. If there is no result,
+// Forget returns nil. If a caller does the work of the key just then, Forget deletes nothing, and its
+// error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error
+// matches ErrUnavailable, and it is not known whether the result was deleted.
 //
-// The key's next token is greater even after that. A call of another process that has already read
-// the result may still return it.
+// Even after Forget, the key's next token is greater than the earlier ones. If a call in another process
+// has read the result before, it may return that result after Forget.
 func (o *Once) Forget(ctx context.Context, key string) error {
 	r, err := o.resource(key)
 	if err == nil {

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// DefaultKeep is how long a result is kept without the option Keep: 24 h.
+	// DefaultKeep is how long a result is kept if the option Keep is not given: 24 h.
 	DefaultKeep = 24 * time.Hour
-	// DefaultMaxSize is the greatest size of a result without the option MaxSize: 1 MiB.
+	// DefaultMaxSize is the greatest size of a result if the option MaxSize is not given: 1 MiB.
 	DefaultMaxSize = 1 << 20
 )
 
@@ -59,17 +59,17 @@ func (s *settings) check() error {
 	return nil
 }
 
-// Keep sets how long the result of a key is kept: d, at least 1 ms, from when the work was done. A
-// call after that does the work again. The default is DefaultKeep.
+// Keep sets how long the result of a key is kept after the work was done: d, at least 1 ms. A call after
+// that time does the work again. The default is DefaultKeep.
 func Keep(d time.Duration) Option { return func(s *settings) { s.keep = d } }
 
-// KeepErrors keeps the error of the work for d, at least 1 ms. Meanwhile every call on the key fails,
-// with an error that matches ErrWorkFailed and has that error's text, cut after 4 KiB. The caller whose
-// work has failed gets the error itself. An error is not kept if the context of the work has ended by
-// then. By default errors are not kept: the next caller does its own work.
+// KeepErrors keeps an error that the work returned for d, at least 1 ms. During that time every call on
+// the key fails: its error matches ErrWorkFailed and has the text of the kept error, cut after 4 KiB.
+// The caller whose work failed gets the error itself. An error is not kept if the context of the work
+// had ended when the work returned. By default errors are not kept: the next caller does its own work.
 func KeepErrors(d time.Duration) Option { return func(s *settings) { s.keepErrors = d } }
 
-// Busy says what a call does while another does the work of its key.
+// Busy says what a call does if another caller is doing the work of its key.
 type Busy int
 
 const (
@@ -79,35 +79,36 @@ const (
 	Fail
 )
 
-// OnBusy sets what a call does while another does the work of its key. The default is Wait.
+// OnBusy sets what a call does if another caller is doing the work of its key. The default is Wait.
 func OnBusy(b Busy) Option { return func(s *settings) { s.busy = b } }
 
-// Pausable makes the Once heed Client.Pause of its name: while the name is paused, no work begins. A caller that would
-// do the work waits or fails at once, as OnBusy says; its error matches ErrPaused. Kept results are still returned.
-// Pausable costs one more request for each work.
+// Pausable makes the Once obey Client.Pause: while the name of the Once is paused, no work begins. A caller that would
+// do the work waits or fails at once, as OnBusy says, and its error matches ErrPaused. Kept results are returned during
+// a pause too. Pausable costs one more request each time that work begins.
 func Pausable() Option { return func(s *settings) { s.pausable = true } }
 
-// Fingerprint binds the key to work on this payload. A call with another payload under the same key
-// fails with ErrMismatch, while the work is under way and while its result is kept. Redis keeps the
-// SHA-256 of the payload. A call without Fingerprint fits any payload.
+// Fingerprint binds the key to this payload. While the work of a key goes on, or its result is kept, a
+// call with the same key and another payload fails with ErrMismatch. Redis stores the SHA-256 of the
+// payload. A call without Fingerprint never fails with ErrMismatch.
 func Fingerprint(payload []byte) Option {
 	sum := sha256.Sum256(payload)
 	return func(s *settings) { s.payload = hex.EncodeToString(sum[:]) }
 }
 
-// MaxSize sets how many bytes a result may have, as its Codec makes it. The work of a larger result
-// fails with ErrTooLarge, and nothing is written. The default is DefaultMaxSize.
+// MaxSize sets how many bytes a result may have after its Codec has encoded it. If a result is larger,
+// the call that did the work fails with ErrTooLarge, and nothing is stored. The default is
+// DefaultMaxSize.
 func MaxSize(bytes int) Option { return func(s *settings) { s.maxSize = bytes } }
 
 // UseCodec sets the Codec. The default is JSON. All processes that use the Once must agree on it.
 func UseCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 
-// Lease sets how the work of a key is held while it is done, by the options of package lease. They
-// override the Client's defaults. If a process dies in the middle of the work, another takes over
-// when the lease is over.
+// Lease sets the lease that a caller has on a key while it does the work, by the options of package
+// lease. They override the Client's defaults. If a process dies during the work, another caller does the
+// work when the lease is over.
 //
-// With lease.Replicas, the claim counts only if n replicas have it, and a result that fewer have is returned
-// with ErrNotReplicated.
+// With lease.Replicas(n), work begins only if n replicas have the grant. If fewer than n replicas have the result, the
+// caller gets it together with ErrNotReplicated.
 func Lease(options ...lease.Option) Option {
 	return func(s *settings) { s.lease = append(s.lease, options...) }
 }

@@ -16,8 +16,8 @@ import (
 // tickLimit is how long a tick is given back in the background, if Redis does not answer.
 const tickLimit = time.Minute
 
-// Tick takes the tick of that name at that time. name is for errors, mapped is the name in Redis.
-// See Client.Tick.
+// Tick claims the tick of a name at the time at: see Client.Tick. name is for errors, and mapped is the
+// name that is stored in Redis.
 func Tick(ctx context.Context, e *engine.Engine, name, mapped string, at time.Time, keep time.Duration) (bool, error) {
 	won, err := tick(ctx, e, mapped, at, keep)
 	if err != nil {

@@ -14,44 +14,46 @@ import (
 	"github.com/holdfast-go/holdfast/internal/pause"
 )
 
-// Value returns the result of a key. If there is none, and no other caller is at work, it runs work
-// and keeps what work returns. All callers of the key in the time of Keep get that result: those that
-// wait, in this process and in others, as soon as it is there, and those that come later.
+// Value returns the result of a key. If there is no result, and no other caller does the work, Value
+// runs work and keeps what work returns. All callers of the key in the time of Keep get that result.
+// Callers that wait, in any process, get it as soon as it is stored.
 //
 // # Whose context
 //
-// work runs on the caller's goroutine, and its ctx is made from the caller's. So it ends with the
-// caller's own ctx, carries its values, and also ends when the hold on the key is lost, with a cause
-// that says why (ErrLost and so on). If the ctx of the caller that does the work ends, nobody else's
-// call fails: the next caller does its own work, from the beginning. If work must not end because one
-// caller has left, detach it: context.WithoutCancel(ctx), with a deadline. A caller that waits leaves
-// at once when its ctx ends, and the others wait on.
+// work runs on the caller's goroutine. The context of work is derived from the caller's ctx: it has the
+// same values, and ends with that ctx. It also ends when the hold on the key is lost, with a cause that
+// says why (ErrLost and so on). If the ctx of the caller that does the work ends, no other call fails:
+// the next caller does its own work, from the beginning. If work must not end because its caller's ctx
+// ends, detach it: call Value with context.WithoutCancel(ctx), and a deadline. If the ctx of a waiting
+// caller ends, that caller returns at once, and the others go on waiting.
 //
 // # Results and errors
 //
-// The caller that has done the work gets what work returned, even if that could not be kept; the
-// error then says so. The others get what the Codec makes of the kept bytes: a copy of their own.
+// The caller that did the work gets what work returned, even if the result could not be stored: the
+// error says so then. Each other caller gets its own copy, which the Codec decodes from the stored
+// bytes.
 //
-//   - An error of work is returned as it is, and not kept (see KeepErrors). The next caller, which may be one
-//     that waits already, does its own work. The same holds if work panics.
-//   - ErrMismatch: the key belongs to another payload. ErrWorkFailed: the work has failed, and its
-//     error was kept.
-//   - ErrBusy: another was at work until ctx ended or, with OnBusy(Fail), when Redis was asked.
-//   - ErrTooLarge, or an error of the Codec: the work is done, and its result was not kept.
-//   - ErrLost, ErrExpired, ErrMaxHold or ErrClosed: the hold ended before the result was written. The
-//     work may have been done by another too.
-//   - ErrUnknown: the work is done, and Redis did not say whether its result is kept. Holdfast goes
-//     on trying to write it until the lease would be over.
+//   - An error of work is returned unchanged, and is not kept (see KeepErrors). The next caller, or a caller that is
+//     waiting, does its own work. After a panic of work, the next caller also does its own work.
+//   - ErrMismatch: the key was used with another payload. ErrWorkFailed: the work of another call has
+//     failed, and its error was kept.
+//   - ErrBusy: another caller was doing the work until ctx ended or, with OnBusy(Fail), when Redis was
+//     asked.
+//   - ErrTooLarge, or an error of the Codec: the work is done, but its result was not stored.
+//   - ErrLost, ErrExpired, ErrMaxHold or ErrClosed: the hold ended before the result was stored. Another
+//     caller may have done the work too.
+//   - ErrUnknown: the work is done, but Redis did not answer, so it is not known whether the result is
+//     stored. Holdfast tries to store the result until the end of the lease.
 //
-// Other errors are those of Locker: ErrUnavailable, ErrClosed, ErrWrongType, ErrOutOfMemory and so
-// on. If work calls Value with its own key and its own ctx, it would wait for itself: as long as
-// the hold lasts, that call fails with ErrBadArgument.
+// Other errors are the errors of a Locker: ErrUnavailable, ErrClosed, ErrWrongType, ErrOutOfMemory and
+// so on. If work calls Value with its own key and its own ctx, that call fails with ErrBadArgument while
+// the hold lasts: it would wait for itself.
 //
 // # Work that outlives its hold
 //
-// Work that is detached, or does not look at its ctx, may go on after the hold was lost. Nobody waits for
-// it: the next caller, even one of this process, gets the result that another has written meanwhile, or does
-// the work.
+// Work that is detached, or ignores the end of its ctx, may go on after the hold was lost. No caller waits for such
+// work, even in the same process: the next caller gets a result that another caller has stored, or does the work
+// itself.
 func Value[T any](ctx context.Context, o *Once, key string, work func(ctx context.Context) (T, error)) (T, error) {
 	var value T
 	if work == nil {
@@ -82,9 +84,10 @@ func Do(ctx context.Context, o *Once, key string, work func(ctx context.Context)
 	return err
 }
 
-// Token returns the fencing token of the work whose ctx this is, or a context made from it: a number
-// greater than that of every earlier work of the same key. With it the resource can refuse writes of
-// work that has been overtaken. Token returns 0 for any other context.
+// Token returns the fencing token of the work: a number greater than the token of every earlier work of
+// the same key. ctx must be the context that work was given, or derived from it; for any other context
+// Token returns 0. If the work shows its token when it writes, the resource can refuse the writes of
+// earlier work.
 func Token(ctx context.Context) int64 {
 	token, _ := ctx.Value(tokenKey{}).(int64)
 	return token

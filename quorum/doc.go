@@ -1,9 +1,9 @@
-// Package quorum is one lock on several independent servers, which is held while a majority of them
-// vouch for it. It is Redlock, with a token that grows; and servers that have lost their data do
-// not count.
+// Package quorum has one lock on several independent servers. The lock is held while a majority of the
+// servers grant it. It is Redlock with two additions: it has a token that grows, and servers that have
+// lost their data do not count.
 //
-// Programs make a Quorum with holdfast.NewQuorum and holdfast.NewQuorumOf. docs/quorum.md says what
-// it promises, and on what conditions. Several locks as one are package multilock.
+// Programs make a Quorum with holdfast.NewQuorum and holdfast.NewQuorumOf. docs/quorum.md says what a
+// Quorum promises, and on what conditions. To hold several locks as one, see package multilock.
 //
 // # How a lease comes about
 //
@@ -17,14 +17,14 @@
 //	                                grant: writes the greatest token to a majority
 //	                                giveBack: of a round that is no grant
 //
-// On each server the lock is a lease.Locker of that server's Client, a Mutex as a rule. It is asked
-// for, renewed and released as if it were alone.
+// On each server the lock is a lease.Locker of that server's Client, usually a Mutex. That Locker is
+// requested, renewed and released in the way of a single lock.
 //
 // # The marker of a server
 //
-// The key holdfast_quorum shows that a server has kept its data. It has an origin, a time by the
-// server's clock, and the set of servers for which it was written. mark.lua writes it. The origin
-// is the event since which the server is known to have kept its data:
+// The key holdfast_quorum, the marker, shows that a server has kept its data. mark.lua writes it. A
+// marker has an origin, a time by the server's clock, and the set of servers for which it was written.
+// The origin is the event since which the server is known to have kept its data:
 //
 //	noMarker      ""       there is no marker
 //	foundEmpty    "empty"  the server had no marker when a round asked it. It is new, or has lost
@@ -53,28 +53,31 @@
 //
 // # What holds at all times
 //
-//   - Two majorities share a server, which counts for both. So while a hold lives, no other is
-//     granted, and the token of the next is greater.
-//   - A server is asked for its lock before its marker. If it loses its data between the two, it has
-//     lost the marker as well.
-//   - A marker that came about during a round does not count for that round (errBegun): the server
-//     may have granted, and have forgotten that before it was marked. It counts in the next.
-//   - A quorum begins only if all servers were without a marker of a quorum at one time: all answered, were asked
-//     once more, and still had the markers of their first answers.
-//   - A marker is replaced only by one that names it, so a late request changes nothing.
-//   - A hold is made only once the token is on a majority, and only if the majority is still valid
-//     after that.
-//   - Who may not ask yet (turn) loses time, never safety: where servers do not answer, or have
-//     forgotten the order, all may ask.
-//   - What a round without a grant has taken is given back, answered or not.
+//   - Any two majorities have a server in common. So while a hold lives, no other hold is granted, and
+//     the token of the next hold is greater.
+//   - A server is asked for its lock first, and then for its marker. If the server loses its data
+//     between the two requests, the marker is lost as well.
+//   - A marker that was written during a round does not count for that round (errBegun): the server may
+//     have granted the lock, and may have lost that grant before the marker was written. The marker
+//     counts in the next round.
+//   - A quorum begins only if all servers lack a quorum's marker at the same time: all have answered, all are asked
+//     again, and all have the same marker as in their first answer.
+//   - A request that replaces a marker names the marker that it replaces. So a late request changes
+//     nothing.
+//   - A hold begins only after the token is stored on a majority, and only if the leases of a majority
+//     last until then.
+//   - The order in which callers may ask (turn) affects only waiting times, not safety: if servers do
+//     not answer, or have lost the order, every caller may ask.
+//   - If a round is no grant, the locks that it has taken are given back, on servers that did not answer
+//     too.
 //
 // # What may be called from where
 //
-// majorityHold.mu guards the leases of a hold and why it has ended; life.mu the contexts of one lease
-// and why that has ended. Neither is taken under the other. Nothing that may block is called under
-// them: not a server, not a context's cancel, not telemetry or the log. The code copies under the
-// mutex, and calls out afterwards: lose, life.end.
+// majorityHold.mu guards the leases of a hold and the reason of its end. life.mu guards the contexts of
+// one lease and the reason of its end. No code holds both mutexes. Under them the code calls nothing
+// that may block: no server, no cancel of a context, no telemetry and no log. It copies under the mutex,
+// and makes such calls afterwards: see lose and life.end.
 //
-// Requests to several servers go out on goroutines that the function each starts and waits for.
-// What is to go on longer runs in the background of a Client, whose Close waits for it.
+// The function each sends requests to several servers: it starts a goroutine for each server, and waits
+// for all of them. What goes on for longer runs in the background of a Client, whose Close waits for it.
 package quorum

@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Lease is one acquisition of a Quorum. It lasts until it is released, or until fewer than a
-// majority of the servers vouch for it. Each server's Client renews the lease there. A server that
-// was lost is not asked again.
+// Lease is one acquisition of a Quorum. It lasts until it is released, or until fewer than a majority of
+// the servers hold it. Each server's Client renews the lease on that server. If the lease is lost on one
+// server, that server is not asked again.
 //
-// A nil Lease, which a failed Lock returns, counts as one that has ended, as a nil lease.Lease
-// does.
+// A Lock that fails returns a nil Lease. A nil Lease counts as ended, in the same way as a nil
+// lease.Lease.
 type Lease struct {
 	hold *majorityHold
 	life *life
@@ -35,8 +35,8 @@ func (l *Lease) Name() string {
 	return l.hold.quorum.name
 }
 
-// Token returns the fencing token: the greatest of the servers' tokens. It has been written to a
-// majority of the servers, so the next token is greater, whatever majority grants it.
+// Token returns the fencing token: the greatest of the servers' tokens. This token was stored on a
+// majority of the servers, so any majority that grants the next lease gives it a greater token.
 func (l *Lease) Token() int64 {
 	if l.absent() {
 		return none.Token()
@@ -45,7 +45,7 @@ func (l *Lease) Token() int64 {
 }
 
 // Tokens returns the tokens of the servers that granted the lock, in the order of the Clients. The
-// greatest is Token.
+// greatest of them is what Token returns.
 func (l *Lease) Tokens() []int64 {
 	if l.absent() {
 		return nil
@@ -57,10 +57,10 @@ func (l *Lease) Tokens() []int64 {
 	return tokens
 }
 
-// Context returns a context for the work that the lease protects: parent, but also cancelled when
-// the lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed).
-// Locking the Quorum with this context re-enters. The context is freed when parent or the lease
-// ends.
+// Context returns a context for the work that the lease protects. The context is derived from parent,
+// and is also cancelled when the lease ends, with a cause that says why (ErrLost, ErrReleased,
+// ErrMaxHold or ErrClosed). A Lock of the Quorum with this context re-enters. The context's memory is
+// freed when parent or the lease ends.
 func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return none.Context(parent)
@@ -69,7 +69,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return l.life.context(parent, hold.CarryWhole(work, l.hold.quorum.identity, l))
 }
 
-// Done returns a channel that is closed when the lease has ended, in whatever way.
+// Done returns a channel that is closed when the lease has ended for any reason.
 func (l *Lease) Done() <-chan struct{} {
 	if l.absent() {
 		return none.Done()
@@ -77,8 +77,8 @@ func (l *Lease) Done() <-chan struct{} {
 	return l.life.done
 }
 
-// Err returns nil while the lease lasts. After that it returns why the lease ended: an error that
-// matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
+// Err returns nil while the lease lasts. When it has ended, Err returns why: an error that matches
+// ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
 func (l *Lease) Err() error {
 	if l.absent() {
 		return none.Err()
@@ -86,9 +86,9 @@ func (l *Lease) Err() error {
 	return l.life.err()
 }
 
-// Deadline returns when the lease ends if it is not renewed before: the first instant at which
-// fewer than a majority of the servers vouch for it, by the local deadline of each. It returns the
-// zero time if that is so already.
+// Deadline returns when the lease ends if no server renews it before. It is the first instant at which
+// fewer than a majority of the servers hold the lease, by the local deadline of each server. If fewer
+// than a majority hold the lease now, Deadline returns the zero time.
 func (l *Lease) Deadline() time.Time {
 	if l.absent() {
 		return none.Deadline()
@@ -96,15 +96,15 @@ func (l *Lease) Deadline() time.Time {
 	return l.hold.deadline()
 }
 
-// Release ends the lease; the release of the hold's last lease frees the lock. It returns nil when
-// a majority of the servers is free, so that another caller can be granted the lock. The rest are
-// released in the background.
+// Release ends the lease. The release of the hold's last lease frees the lock. Release returns nil when
+// the lock is free on a majority of the servers, so that another caller can be granted the lock. The
+// lock is released on the other servers in the background.
 //
-// Release goes on when ctx is cancelled. It waits for each server for at most half a second,
-// and then leaves that server to the background. If the lease was released before, Release does
-// nothing and returns ErrReleased. If the lease was lost, it returns ErrLost; if MaxHold or Close
-// ended the lease, ErrMaxHold or ErrClosed. Otherwise it returns the errors of the servers that
-// could not be released.
+// Release goes on when ctx is cancelled. It waits for each server for at most half a second, and then
+// releases on that server in the background. If the lease was released before, Release does nothing and
+// returns ErrReleased. If the lease was lost, Release returns ErrLost; if MaxHold or Close ended the
+// lease, ErrMaxHold or ErrClosed. Otherwise it returns the errors of the servers on which the lock could
+// not be released.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.absent() {
 		return none.Release(ctx)

@@ -58,8 +58,8 @@ func (m Member) mark(ctx context.Context, w marking) (marker, error) {
 	return marker{asked: true, text: text, since: origin(parts[0]), age: age, set: parts[2]}, nil
 }
 
-// ProbeMarker asks one server for its marker. It returns the number of servers of the quorum that
-// wrote the marker, 0 if that is not known, and the error. It is for Client.Check.
+// ProbeMarker asks one server for its marker, for Client.Check. servers is how many servers the quorum
+// that wrote the marker has. It is 0 if that is not known.
 func ProbeMarker(ctx context.Context, e *engine.Engine) (servers int, err error) {
 	m, err := Member{Engine: e}.mark(ctx, marking{})
 	number, _, _ := strings.Cut(m.set, "-")

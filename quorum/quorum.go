@@ -16,12 +16,12 @@ import (
 
 const kind = "quorum"
 
-// Quorum is one lock that is held when a majority of independent servers grant it, so that it
-// outlives the failure of the others. It is Redlock, with a token that grows; and servers that have
-// lost their data do not count. A Quorum holds no state: any number of goroutines may use one
-// value.
+// Quorum is one lock on several independent servers. It is held while a majority of them grant it, so it
+// works although the other servers fail. It is Redlock with two additions: it has a token that grows,
+// and servers that have lost their data do not count. A Quorum has no state: any number of goroutines
+// may use one value.
 //
-// docs/quorum.md says what it promises, and on what conditions.
+// docs/quorum.md says what a Quorum promises, and on what conditions.
 type Quorum struct {
 	name    string
 	members []Member
@@ -33,8 +33,9 @@ type Quorum struct {
 	identity string
 }
 
-// New returns the lock of that name on those servers. longest is the longest lease that anybody
-// takes on it. New does no I/O. If an argument is wrong, every call on the lock returns that error.
+// New returns the lock of that name on the servers of members. longest is the longest lease that any
+// process takes on this lock. New does no I/O. If an argument is wrong, every call on the lock returns
+// the error.
 func New(name string, members []Member, longest time.Duration) *Quorum {
 	q := &Quorum{name: name, members: members, longest: longest}
 	for _, m := range members {
@@ -71,30 +72,30 @@ func (q *Quorum) Name() string { return engine.Made(q).name }
 
 func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
 
-// Lock waits until a majority of the servers have granted the lock, and returns the Lease, which
-// the caller must release. A context made by Lease.Context re-enters, without asking a
-// server.
+// Lock waits until a majority of the servers have granted the lock, and returns the Lease, which the
+// caller must release. With a context made by Lease.Context, Lock re-enters without asking a server.
 //
-// Lock asks all servers at once, and waits for each for at most half a second. If no majority grants, it gives back
-// what it has taken, and asks again after a random time, at most 250 ms, as long as ctx allows. If ctx ends, the error
-// matches ctx's error. It also matches ErrBusy if another was found to hold the lock, or if the caller's turn had not
-// come: a process that has seen others wait in the last 10 s asks only in turn. It matches ErrNoQuorum if no majority
-// could be asked. If an error that a retry cannot mend keeps a majority from granting, Lock returns it at once. What
-// unanswered requests have taken is given back within a second of the answer, or runs out.
+// Lock asks all servers at once, and waits for each server for at most half a second. If no majority grants the lock,
+// Lock gives back what it has taken, and asks again after a random time, at most 250 ms, as long as ctx allows. If ctx
+// ends, the error matches ctx's error. The error also matches ErrBusy if somebody else held the lock, or if callers
+// that came earlier had to go first. (For 10 s after a process has seen others wait, it asks only in the order of
+// arrival.) The error also matches ErrNoQuorum if no majority could be asked. If a majority cannot grant the lock
+// because of an error that a retry cannot mend, Lock returns that error at once. If an unanswered request has taken the
+// lock on a server, that lock is given back within a second of the answer, or expires.
 func (q *Quorum) Lock(ctx context.Context) (*Lease, error) {
 	return q.acquire(ctx, "lock", true)
 }
 
-// TryLock is Lock without the wait: it asks each server once. If another holds the lock, or asks
-// for it at the same time, the error matches ErrBusy. If no majority of the servers answers, it
+// TryLock is Lock without the wait: it asks each server once. If somebody else holds the lock, or asks
+// for it at the same time, the error matches ErrBusy. If no majority of the servers answers, the error
 // matches ErrNoQuorum.
 func (q *Quorum) TryLock(ctx context.Context) (*Lease, error) {
 	return q.acquire(ctx, "try lock", false)
 }
 
-// LeaseFrom returns the lease that ctx carries on the Quorum: the innermost, if it carries several.
-// It is the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx
-// carries none. LeaseFrom does no I/O.
+// LeaseFrom returns the lease on the Quorum that ctx carries: the innermost, if ctx carries several. A
+// Lock with ctx would re-enter this lease. It may have ended. ok is false if ctx carries no such lease.
+// LeaseFrom does no I/O.
 func (q *Quorum) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
 	if q.usable() != nil {
 		return nil, false

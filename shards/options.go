@@ -24,7 +24,8 @@ const (
 	MaxValue = 4096
 )
 
-// Option configures a member. An Option given to Client.Shards applies to that one Shards.
+// Option configures a Shards, which is one member. An Option given to Client.Shards applies only to the
+// Shards that it returns.
 type Option func(*config)
 
 type config struct {
@@ -35,35 +36,37 @@ type config struct {
 	hold     hold.Settings
 }
 
-// Identity sets the name by which others see this member, in Owner and Watch: at most 256 bytes. It need not be
-// unique. The default is "<hostname>:<process id>". Everybody who may read from Redis can see it.
+// Identity sets the name of this member, which Owner and Watch return to other processes. The name has at most 256
+// bytes, and several members may have the same name. The default is "<hostname>:<process id>". Everybody who may read
+// from Redis can see the name.
 func Identity(name string) Option { return func(c *config) { c.identity = name } }
 
-// Value sets what the member says to others, for example the address at which they reach it: at most 4096
-// bytes. The default is "".
+// Value sets a text of this member that other processes can read, for example its address: at most 4096 bytes. The
+// default is "".
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
 // Weight sets how many shards the member takes: members share the shards in proportion to their weights, to within one
 // shard. w is from 1 to MaxWeight; the default is 1.
 func Weight(w int) Option { return func(c *config) { c.weight = w } }
 
-// Moves bounds how many shards are on their way from member to member at a time, free ones included: n, or a few more
-// if works stop slowly while other members come. A member may take any number of free shards, such as those of a
-// member that has died. The default is 0, no bound. All members should give the same n.
+// Moves bounds how many shards move between members at the same time, shards that are free included: to n, or to a few
+// more than n if works stop slowly while other members join. A member may take any number of free shards, such as the
+// shards of a member that has died. The default is 0, no bound. All members should give the same n.
 func Moves(n int) Option { return func(c *config) { c.moves = n } }
 
-// Lease sets how long a member has its shards after the last renewal. If its process dies, others take them within
-// d plus a second. The lease is renewed every third of d. The default is the Client's, 30 s without WithDefaults;
-// d is at least lease.MinLease.
+// Lease sets how long a member keeps its shards after the last renewal of its lease: d, at least lease.MinLease. If the
+// member's process dies, other members take its shards within d plus a second. The lease is renewed after each third of
+// d. The default is the Client's, 30 s without WithDefaults.
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
-// Grace makes the contexts of works end d before others can take the shards of a member whose lease is not
-// renewed, so that the works have time to stop: see lease.Grace. A shard that is asked for needs no Grace: nobody
-// takes it before its work has returned. The default is the Client's, 0 without WithDefaults.
+// Grace is for a member whose lease is not renewed. It makes the contexts of the member's works end d before other
+// members can take its shards, so that the works have time to stop: see lease.Grace. When a shard moves between living
+// members, Grace plays no part: the new member waits until the work has returned. The default is the Client's, 0
+// without WithDefaults.
 func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
 
-// Replicas makes a membership count only if n replicas of the master acknowledge it: see lease.Replicas. The division
-// of the shards does not wait for them. The default is the Client's, 0 without WithDefaults.
+// Replicas lets a process become a member only if n replicas of the master acknowledge its lease: see lease.Replicas.
+// Changes of the division of the shards do not wait for replicas. The default is the Client's, 0 without WithDefaults.
 func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
 
 // newConfig applies the options to the defaults. A membership is always renewed: of the Client's defaults only the

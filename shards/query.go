@@ -12,27 +12,29 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Info is who has a shard, as Redis knows it. If nobody has it, only Shard is set.
+// Info says who has a shard, according to Redis. If no member has the shard, only the field Shard is
+// set.
 type Info struct {
 	Shard int
 	// Identity and Value are as the options of the member that has the shard set them.
 	Identity string
 	Value    string
-	// Token is the member's fencing token for the shard; 0 if nobody has it.
+	// Token is the member's fencing token for the shard. It is 0 if no member has the shard.
 	Token int64
-	// Left is how long the member's lease lasts if it is not renewed any more.
+	// Left is how long the member's lease lasts if it is not renewed again.
 	Left time.Duration
 }
 
-// Owned reports whether somebody has the shard.
+// Owned reports whether a member has the shard.
 func (i Info) Owned() bool { return i.Token != 0 }
 
-// Owner returns who has the shard of a key: see Of. If nobody has it, because it is between two members, or there is
-// no member, Owned is false. Owner asks the master, once, and waits for its answer as long as ctx allows, at most 3
-// s. To route many requests, follow Watch instead.
+// Owner returns which member has the shard of a key: see Of. Info.Owned is false if no member has the shard: it is
+// moving between two members, or there are no members. Owner asks Redis's master once, and waits for the answer as long
+// as ctx allows, at most 3 s. To route many requests, use Watch instead.
 //
-// The member may give the shard up in the next instant. Do what must not happen twice in its work, with its
-// context and its token. If the members have another number of shards, the error matches ErrBadArgument.
+// The member may give the shard up in the next instant. If something must not happen twice, do it in the member's work,
+// with the work's context and token. If the members use another number of shards than this Shards, the error matches
+// ErrBadArgument.
 func (s *Shards) Owner(ctx context.Context, key string) (Info, error) {
 	const op = "query"
 	if err := s.usable(); err != nil {

@@ -14,26 +14,26 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// Run makes this process a member, and runs work once for each shard that the member has, each on a goroutine of
-// its own, until ctx ends. The work's context ends
+// Run makes this process a member until ctx ends. For each shard that the member has, Run calls work on a goroutine of
+// its own. The work's context ends
 //
-//   - when another member is to have the shard: its cause matches ErrResigned. That member begins its work once this
-//     work has returned, however long that takes; if it takes a whole lease, that is logged. The work on other
+//   - when another member is to have the shard: the context's cause matches ErrResigned. The other member begins its
+//     work only after this work has returned. If this work goes on for a whole lease, Run logs that. The work on other
 //     shards goes on.
-//   - when the member is lost, with ErrLost: Redis was out of reach for a lease, has refused to say what the member
-//     has, for a lease and 3 s, or has lost its data. Then all works end, before others can have their shards. When they
-//     have returned, Run goes on as a new member.
-//   - when ctx ends. When all works have returned, the shards are given up, and Run returns an error that
-//     matches ctx's.
-//   - when the Client closes or Shutdown begins, with ErrClosed, which Run then returns.
+//   - when the member's lease is lost, with ErrLost: Redis was out of reach for a lease, or has refused the member's
+//     requests for a lease and 3 s, or has lost its data. Then the contexts of all works end, before other members can
+//     have their shards. When the works have returned, Run goes on as a new member.
+//   - when ctx ends. When all works have returned, Run gives the shards up, and returns an error that matches ctx's
+//     error.
+//   - when Close or Shutdown of the Client begins, with ErrClosed. Run then returns ErrClosed.
 //
-// A work that returns before its context ends begins again after a second, then after longer pauses, up to 30 s; after
-// a work that lasted a minute the pause is a second again. An error that it returned is logged. A work that panics ends
-// the process, as any goroutine does; others take its shards when its lease is over.
+// If a work returns before its context ends, Run logs its error, if any, and calls the work again after a second, then
+// after longer pauses, up to 30 s. After a work that lasted a minute, the pause is a second again. If a work panics,
+// the process ends, and other members take its shards when its lease is over.
 //
-// Run outlasts errors of Redis. An error that a retry alone does not mend (ErrDenied, ErrWrongType, members with
-// another size) is logged, and tried again after a second, then after longer pauses, up to 5 s. If an argument is
-// wrong, or another Run of this value is under way, the error matches ErrBadArgument at once.
+// Errors of Redis do not end Run. If a retry alone does not mend the error (ErrDenied, ErrWrongType, members with
+// another size), Run logs it, and tries again after a second, then after longer pauses, up to 5 s. If an argument is
+// wrong, or if another Run of this Shards goes on, Run returns an error that matches ErrBadArgument at once.
 func (s *Shards) Run(ctx context.Context, work func(ctx context.Context, s *Shard) error) error {
 	const op = "run"
 	if err := s.usable(); err != nil {

@@ -1,4 +1,5 @@
-// Package shards divides work among processes: a fixed number of shards, each of which one member has at a time.
+// Package shards divides work among processes. There is a fixed number of shards, and each shard belongs to one member,
+// that is, to one process, at a time.
 //
 // Programs make a Shards with Client.Shards:
 //
@@ -9,21 +10,21 @@
 //
 // # How it works
 //
-// A member is a hold, kept, renewed and lost as all holds are. Its shards have no lease of their own: it has those
-// that the table in Redis says it has, for as long as it is alive. So one renewal keeps all of them, and when the
-// lease is over, all of them are free in the same instant.
+// Each member has one lease. Its shards have no leases of their own: a table in Redis says which shards a member has,
+// and it has them as long as its lease lasts. So one renewal keeps all of the member's shards, and when its lease is
+// over, all of them are free at the same instant.
 //
-// Nobody is in charge. A script, balance.lua, works out the share of the member that asks. A member with too many gives
-// some up, the newest first; one with too few takes what is free, up to its share. A member asks when a message says
-// that something has changed, when the lease of another ends, and every 1.25 s. It gives a shard up in a later request,
-// when the work on it has returned.
+// There is no leader. A script, balance.lua, computes how many shards the member that asks should have. If the member
+// has too many, it gives some up, those first that it got last. If it has too few, it takes free shards. A member asks
+// when a message says that something has changed, when the lease of another member ends, and every 1.25 s. To give a
+// shard up, a member first ends the work on it, and sends another request when the work has returned.
 //
 //	run.go      Run: members, one after the other
 //	member.go   one membership: its wait, its requests, what follows from their answers
 //	work.go     the work on one shard
 //	query.go    who has a shard; watch.go: all of them, at each change
 //
-// docs/shards.md says what is promised, and what it costs.
+// docs/shards.md says what shards promise, and what they cost.
 package shards
 
 import (
@@ -36,11 +37,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// Shards is a fixed number of shards under one name: the numbers from 0 to size-1. The values whose Run is under
-// way, in all processes together, are its members. They share the shards evenly, to within one shard, or as their
-// weights say.
+// Shards is a fixed number of shards under one name, with the numbers from 0 to size-1. In all processes together, each
+// Shards of that name whose Run goes on is a member. The members share the shards in proportion to their weights, to
+// within one shard. Without weights, they share evenly.
 //
-// Any number of goroutines may use one value. Two values are two members, if both run.
+// Any number of goroutines may use one Shards. If two Shards of one process both run, they are two
+// members.
 type Shards struct {
 	engine *engine.Engine
 	name   string
@@ -52,8 +54,8 @@ type Shards struct {
 	running atomic.Bool
 }
 
-// New returns the shards of that name, which are at key in Redis. It does no I/O. If something is wrong with
-// the arguments, each call returns the error. defaults are those of the Client.
+// New returns the Shards of that name, which is stored at key in Redis. It does no I/O. If an argument is wrong, each
+// call on the Shards returns the error. defaults are the lease options of the Client.
 func New(e *engine.Engine, name, key string, size int, defaults hold.Settings, options []Option) *Shards {
 	s := &Shards{engine: e, name: name, size: size, config: newConfig(defaults, options)}
 	if s.err = e.Broken(); s.err == nil {
@@ -65,17 +67,17 @@ func New(e *engine.Engine, name, key string, size int, defaults hold.Settings, o
 	return s
 }
 
-// Name returns the name that the shards were made with.
+// Name returns the name that the Shards was made with.
 func (s *Shards) Name() string { return engine.Made(s).name }
 
 // Size returns how many shards there are.
 func (s *Shards) Size() int { return engine.Made(s).size }
 
-// Identity returns the name by which others see this member.
+// Identity returns the name that other processes see for this member.
 func (s *Shards) Identity() string { return engine.Made(s).config.identity }
 
-// Of returns the shard of a key: FNV-1a(key) mod size, with the 64-bit FNV-1a of the key's bytes, in every
-// process alike. It does no I/O. It returns -1 if every call on the Shards fails with ErrBadArgument.
+// Of returns the shard of a key, the same in every process: the 64-bit FNV-1a of the key's bytes, mod size. It does no
+// I/O. If the Shards was made with wrong arguments, Of returns -1.
 func (s *Shards) Of(key string) int {
 	if s.usable() != nil {
 		return -1

@@ -15,13 +15,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/line"
 )
 
-// Watch returns who has which shard: first the present owners, and then again after each change. Element i of each
-// slice is about shard i, so a request for a key goes to slice[s.Of(key)]. The caller may keep the slice. Changes that
-// follow each other fast come together.
+// Watch returns which member has which shard: first the present members, and then again after each change. Element i of
+// each slice is about shard i, so a request for a key goes to slice[s.Of(key)]. The caller may keep the slice. If
+// changes follow each other fast, one slice has several of them.
 //
-// The sequence ends when ctx ends or the Client is closed; at once, with a line in the log, if an argument is wrong. If
-// Redis refuses to say who has what, Watch logs that, and asks again each second. A change is seen at once, by a
-// message, or within 1.25 s, by a poll; one Watch asks at most twice a second. It needs no Run.
+// The sequence ends when ctx ends or the Client is closed. If an argument is wrong, Watch logs that, and the sequence
+// ends at once. If Redis refuses to answer, Watch logs that, and asks again each second. A message announces each
+// change at once. If the message is lost, a poll finds the change within 1.25 s. A Watch asks Redis at most twice a
+// second. A process may call Watch without Run.
 func (s *Shards) Watch(ctx context.Context) iter.Seq[[]Info] {
 	return func(yield func([]Info) bool) {
 		if err := s.usable(); err != nil {

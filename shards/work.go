@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Shard is one shard, as the member has it. The work gets it together with its context, which ends before another
-// member can have the shard. The methods of a nil or zero Shard, which a test may give to a work, return 0.
+// Shard is one shard that a member has. The work of Shards.Run gets the Shard and a context, which ends before another
+// member can have the shard. A test may call a work with a nil or zero Shard: its methods return 0.
 type Shard struct {
 	held
 	member *member
@@ -27,8 +27,8 @@ type Shard struct {
 // Number returns the number of the shard: from 0 to Size-1.
 func (s *Shard) Number() int { return engine.Made(s).number }
 
-// Token returns the fencing token of the shard: a number greater than those of all its earlier owners. With it
-// the resource that the work changes can refuse a member that has been overtaken.
+// Token returns the fencing token of the shard: a number greater than the tokens of all members that had the shard
+// before. If the work shows this token when it writes, the resource can refuse the writes of a former member.
 func (s *Shard) Token() int64 { return engine.Made(s).token }
 
 // run runs the work until the context of the shard has ended.

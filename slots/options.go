@@ -17,8 +17,7 @@ const (
 	MaxQuarantine = 4 * 365 * 24 * time.Hour
 )
 
-// Option configures the slots of a name, in this process. An Option given to Client.Slots applies to
-// that one Slots.
+// Option configures a Slots. An Option given to Client.Slots applies only to the Slots that it returns.
 type Option func(*settings)
 
 // settings are what the options of a Slots set.
@@ -28,23 +27,24 @@ type settings struct {
 	lease      []lease.Option
 }
 
-// Prefer asks for the number n: the one that the process had before a restart, for example. If n is not
-// free, Acquire does not wait for it, and gives the lowest free number. n is from 0 to size-1. The
-// default is the lowest free number.
+// Prefer asks for the number n, for example the number that the process had before a restart. If n is
+// not free, Acquire does not wait for n, and takes the lowest free number. n is from 0 to size-1.
+// Without Prefer, Acquire takes the lowest free number.
 //
 // The number of a process that died is not free before its lease is over.
 func Prefer(n int) Option { return func(s *settings) { s.prefer = n } }
 
-// Quarantine keeps a number from being given out again for d after its holder has died or has lost it: from the end of
-// its lease in Redis, or from when its loss was reported there. It is for numbers whose use outlives the lease, such as
-// the worker id in ids made from a clock: d is then longer than the clocks of the machines may differ. A number that
-// its holder has released is free at once.
+// Quarantine keeps a number unused for d after its holder has died or has lost it. The time d begins at the end of the
+// lease in Redis, or when the holder's Client has reported the loss to Redis. Quarantine is for numbers that must not
+// be used again directly after a loss, such as the worker id in ids made from a clock: let d be longer than the clocks
+// of the machines may differ. A number that its holder has released is free at once.
 //
-// The quarantine of a number is that of the process that had it. The default is 0, none; d is at most
-// MaxQuarantine. It is counted in ms, by the server's clock.
+// The quarantine of a number is the option of the process that held the number. The default is 0, no
+// quarantine; d is at most MaxQuarantine. The quarantine is counted in ms, by the server's clock.
 func Quarantine(d time.Duration) Option { return func(s *settings) { s.quarantine = d } }
 
-// Lease sets how a number is held, by the options of package lease. They override the Client's defaults.
+// Lease sets the lease on a number, by the options of package lease. They override the Client's
+// defaults.
 func Lease(options ...lease.Option) Option {
 	return func(s *settings) { s.lease = append(s.lease, options...) }
 }

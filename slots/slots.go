@@ -1,4 +1,4 @@
-// Package slots leases numbers, from 0 up: each holder has a different one.
+// Package slots leases numbers, from 0 up: each holder has a different number.
 package slots
 
 import (
@@ -14,16 +14,16 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Slots is a fixed number of slots under one name: the numbers from 0 to size-1, each of which has one
-// holder at a time, in all processes together. They are leased: if a holder dies, its number is free
-// again when its lease is over. It is for what must differ from process to process: the worker id in
-// ids such as snowflake's, the ordinal of a replica, a port.
+// Slots is a fixed set of numbers under one name, from 0 to size-1. Each number has one holder at a
+// time, in all processes together. The numbers are leased: if a holder dies, its number is free again
+// when its lease is over. Use Slots for a number that must differ from process to process: the worker id
+// in ids such as snowflake's, the ordinal of a replica, a port.
 //
-// The size is stored in Redis while any number is taken. With another size, Acquire fails with
-// lease.ErrBadArgument, because the numbers would mean something else. To change the size, release all
-// numbers first.
+// The size is stored in Redis while any number is taken. Then Acquire of a Slots with another size fails
+// with lease.ErrBadArgument, because the processes would not agree on what the numbers mean. To change
+// the size, release all numbers first.
 //
-// A Slots holds no state: any number of goroutines may use one value.
+// A Slots has no state: any number of goroutines may use one value.
 type Slots struct {
 	engine     *engine.Engine
 	name       string
@@ -35,8 +35,8 @@ type Slots struct {
 	err        error // why it cannot be used
 }
 
-// New returns the slots of that name, which are at key in Redis. It does no I/O. If something is wrong with
-// the arguments, each call returns the error.
+// New returns the Slots of that name, which is stored at key in Redis. It does no I/O. If an argument is wrong, each
+// call on the Slots returns the error.
 func New(e *engine.Engine, name, key string, size int, defaults []lease.Option, options []Option) *Slots {
 	o := newSettings(options)
 	s := &Slots{
@@ -52,28 +52,28 @@ func New(e *engine.Engine, name, key string, size int, defaults []lease.Option, 
 	return s
 }
 
-// Name returns the name that the slots were made with.
+// Name returns the name that the Slots was made with.
 func (s *Slots) Name() string { return engine.Made(s).name }
 
 // Size returns how many numbers there are.
 func (s *Slots) Size() int { return engine.Made(s).size }
 
-// Acquire waits until a number is free, and returns the lowest free number, or the preferred one if that is
-// free: see Prefer. The caller must release it. It is renewed or fixed as the options say; its Token is
-// greater than that of every earlier holder of any number of the name. A context made by Slot.Context does
-// not re-enter anything: each Acquire takes another number.
+// Acquire waits until a number is free. It returns the preferred number if that is free (see Prefer), and the lowest
+// free number otherwise. The caller must release the Slot. Its lease is renewed or fixed as the options say. Its Token
+// is greater than the token of every earlier holder of any number of the name. With a context made by Slot.Context,
+// Acquire does not re-enter: each Acquire takes another number.
 //
-// If all numbers are taken, callers get them in the order in which they came: within a process in the order of their
-// calls; among processes in the order in which the first caller of each came.
+// If all numbers are taken, callers wait in order. Callers of one process get numbers in the order of their calls.
+// Processes get numbers in the order in which their first waiting callers came.
 //
-// Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and ErrBusy if all
-// numbers were taken. Nothing is left behind then. If other processes have numbers of the name and another size,
-// the error matches ErrBadArgument at once. Transient errors of Redis are retried until ctx ends;
+// Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and ErrBusy if all numbers
+// were taken. Acquire then leaves nothing in Redis. If processes with another size hold numbers of the name, Acquire
+// returns an error that matches ErrBadArgument at once. Transient errors of Redis are retried until ctx ends;
 // ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at once.
 func (s *Slots) Acquire(ctx context.Context) (Slot, error) { return s.request(ctx, "acquire", true) }
 
-// TryAcquire is Acquire without the wait: one request, no subscription. If all numbers are taken, or others
-// wait for those that are free, the error matches ErrBusy. If Redis does not answer within 3 s, or before
+// TryAcquire is Acquire without the wait: it sends one request, and does not subscribe. If all numbers are taken, or if
+// other callers wait for the free numbers, the error matches ErrBusy. If Redis does not answer within 3 s, or before
 // ctx's deadline, the error matches ErrUnavailable.
 func (s *Slots) TryAcquire(ctx context.Context) (Slot, error) {
 	return s.request(ctx, "try acquire", false)
@@ -90,9 +90,9 @@ func (s *Slots) request(ctx context.Context, op string, wait bool) (Slot, error)
 	return Slot{l}, err
 }
 
-// LeaseFrom returns the lease that ctx carries on a number of the slots: the innermost, if it carries
-// several. It may have ended. ok is false if ctx carries none. LeaseFrom does no I/O. A lease of another
-// Client does not count.
+// LeaseFrom returns the Slot that ctx carries for a number of this name: the innermost, if ctx carries
+// several. Its lease may have ended. ok is false if ctx carries no such Slot. LeaseFrom does no I/O. A
+// lease of another Client does not count.
 func (s *Slots) LeaseFrom(ctx context.Context) (slot Slot, ok bool) {
 	if s.usable() != nil {
 		return Slot{}, false
@@ -101,8 +101,8 @@ func (s *Slots) LeaseFrom(ctx context.Context) (slot Slot, ok bool) {
 	return Slot{(*lease.Lease)(carried)}, carried != nil
 }
 
-// Locker returns the slots as a Locker, for Do and any other function that takes a Locker: Lock is
-// Acquire, TryLock is TryAcquire. LeaseFrom finds the number in the context of the work.
+// Locker returns the Slots as a Locker, for Do and any other function that takes a Locker. Its Lock is
+// Acquire, and its TryLock is TryAcquire. In the work, LeaseFrom finds the number in the work's context.
 func (s *Slots) Locker() lease.Locker { return locker{s} }
 
 type locker struct{ slots *Slots }
@@ -122,18 +122,19 @@ func (l locker) LeaseFrom(ctx context.Context) (held *lease.Lease, ok bool) {
 	return slot.Lease, ok
 }
 
-// Free returns how many numbers are free. Those in quarantine are not. It asks the master.
+// Free returns how many numbers are free. Numbers in quarantine do not count as free. Free asks Redis's
+// master.
 func (s *Slots) Free(ctx context.Context) (int, error) {
 	s = engine.Made(s)
 	taken, _, err := s.look(ctx, "query", -1)
 	return max(s.size-taken, 0), err
 }
 
-// ForceRelease takes the number n from its holder, or ends its quarantine, and notifies those that wait. It
-// reports whether the number was taken. Its holder's lease ends with ErrLost: at once if it is of this
-// Client, otherwise at its next renewal.
+// ForceRelease takes the number n from its holder, or ends its quarantine, and notifies waiting callers. It reports
+// whether the number was taken. The holder's lease ends with ErrLost: at once if the lease belongs to this Client,
+// otherwise at its next renewal.
 //
-// The holder's work may still be going on. Call ForceRelease only if you know that it is not.
+// ForceRelease does not stop the holder's work. Call it only if you know that the work has ended.
 func (s *Slots) ForceRelease(ctx context.Context, n int) (bool, error) {
 	const op = "force release"
 	s = engine.Made(s)
@@ -187,8 +188,8 @@ func (s *Slots) usable() error {
 
 func (s *Slots) fail(op string, err error) error { return errs.Call(op, kind, s.Name(), err) }
 
-// Slot is one number, as its holder has it: a lease with a number. The zero Slot, which a failed
-// Acquire returns, counts as one that has ended: see lease.Lease.
+// Slot is a lease on one number. An Acquire that fails returns the zero Slot, which counts as a lease
+// that has ended: see lease.Lease.
 type Slot struct{ *lease.Lease }
 
 // Number returns the number: from 0 to Size-1. It is -1 if there is no lease.

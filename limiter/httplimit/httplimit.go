@@ -1,5 +1,5 @@
-// Package httplimit limits the requests of an HTTP server with a limiter.Limiter: a client that sends too many gets
-// 429, with Retry-After, and every answer has the fields RateLimit and RateLimit-Policy of the draft
+// Package httplimit limits the requests to an HTTP server with a limiter.Limiter. A request that exceeds the limit is
+// answered with status 429 and Retry-After. The answers have the header fields RateLimit and RateLimit-Policy of
 // draft-ietf-httpapi-ratelimit-headers (version 11).
 package httplimit
 
@@ -22,25 +22,25 @@ type settings struct {
 	failed func(http.ResponseWriter, *http.Request, error)
 }
 
-// Key gives each key its own limit, by Limiter.For: the function key returns the key of a request, such as its user or
-// its client's address. A request whose key is "" is not limited. Use no key that the client can choose at will, such
-// as X-Forwarded-For without a proxy of yours that sets it. Without Key all requests share one limit.
+// Key gives each key its own limit, by Limiter.For. The function key returns the key of a request, such as the user or
+// the client's address. A request whose key is "" is not limited. Do not use a key that the client can choose, such as
+// X-Forwarded-For, unless a proxy of yours sets that header. Without Key all requests share one limit.
 func Key(key func(*http.Request) string) Option { return func(s *settings) { s.key = key } }
 
-// OnError sets what answers a request for which the limiter returns an error, mostly one that matches ErrUnavailable.
-// The default answers 503. With limiter.OnUnavailable(limiter.Allow), requests go through while Redis cannot be
-// reached.
+// OnError sets the function that answers a request if the limiter returns an error, in most cases one that matches
+// ErrUnavailable. By default the answer is 503. If the limiter has OnUnavailable(limiter.Allow), requests are allowed
+// while Redis cannot be reached, and f is not called for them.
 func OnError(f func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	return func(s *settings) { s.failed = f }
 }
 
-// Middleware returns a function that puts a limit before a handler. Each request takes one unit of l. An allowed
-// request goes to the handler. Any other is answered with 429, a body of application/problem+json, and Retry-After: the
-// seconds until a request is allowed, rounded up.
+// Middleware returns a function that puts the limit l before a handler. Each request takes one unit of l. If the
+// request is allowed, the handler is called. Otherwise the answer is 429, with a body of type application/problem+json.
+// Its header Retry-After has the seconds until a request is allowed, rounded up.
 //
-// RateLimit-Policy has the name of the limiter and the rate: q requests in w seconds. RateLimit says that r requests
-// would be allowed now, and must suffice for t seconds: until the limit is full again or, beside 429, as Retry-After
-// says.
+// The header RateLimit-Policy has the name of the limiter and the rate: q requests in w seconds. The header RateLimit
+// says that r requests would be allowed now, which must suffice for t seconds. With status 429, t is the value of
+// Retry-After; otherwise t is the time until the limit is full again.
 func Middleware(l *limiter.Limiter, options ...Option) func(http.Handler) http.Handler {
 	s := settings{failed: func(w http.ResponseWriter, _ *http.Request, _ error) {
 		problem(w, http.StatusServiceUnavailable, "about:blank", http.StatusText(http.StatusServiceUnavailable), nil)

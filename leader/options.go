@@ -65,8 +65,8 @@ func MaxTerm(d time.Duration) Option { return func(c *config) { c.maxTerm = d } 
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
 // Grace makes a lost term end d before another candidate can lead, so that the term's work has time to
-// stop: see lease.Grace. If the work returns sooner, the next candidate leads at once. Grace does not
-// change when another candidate leads after the leader's process has died. The default is the Client's,
+// stop: see lease.Grace. If the work returns sooner, the next candidate leads at once. If the leader's
+// process dies, another candidate leads at the same time as without Grace. The default is the Client's,
 // 0 without WithDefaults. The Lease less d must be at least MinLease.
 func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
 

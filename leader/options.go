@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// The bounds of what the options take.
+// The bounds of the options.
 const (
 	// MaxPriority is the highest priority. The lowest priority is -MaxPriority.
 	MaxPriority = 100

@@ -100,7 +100,8 @@ func Fingerprint(payload []byte) Option {
 // DefaultMaxSize.
 func MaxSize(bytes int) Option { return func(s *settings) { s.maxSize = bytes } }
 
-// UseCodec sets the Codec. The default is JSON. All processes that use the Once must agree on it.
+// UseCodec sets the Codec of the results. The default is JSON. All processes that use the Once must use
+// the same Codec.
 func UseCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 
 // Lease sets the lease that a caller has on a key while it does the work, by the options of package

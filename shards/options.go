@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// The bounds of what the arguments take.
+// The bounds of the arguments.
 const (
 	// MaxShards is the greatest number of shards that one name may have.
 	MaxShards = 4096

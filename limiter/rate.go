@@ -14,6 +14,9 @@ import (
 // script are exact.
 const longest = 366 * 24 * time.Hour
 
+// ever is the longest debt that a script answers, in microseconds: 285 years. A debt may be longer: see state.lua.
+const ever = 1 << 53
+
 // rate is a rate as the scripts have it.
 type rate struct {
 	count  int64 // units
@@ -31,9 +34,9 @@ func (r rate) unset() string { return fmt.Sprintf("%d %d %d", r.count, r.period,
 // unit returns the time of one unit, in microseconds.
 func (r rate) unit() float64 { return float64(r.period) / float64(r.count) }
 
-// of returns the time of n units, rounded up.
+// of returns the time of n units, rounded up; at most ever.
 func (r rate) of(n int64) time.Duration {
-	return time.Duration(math.Ceil(float64(n)*r.unit())) * time.Microsecond
+	return time.Duration(min(math.Ceil(float64(n)*r.unit()), ever)) * time.Microsecond
 }
 
 // whole returns the time of the burst.

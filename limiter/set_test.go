@@ -136,6 +136,32 @@ func TestSet_Slower(t *testing.T) {
 	})
 }
 
+// A rate of almost nothing stops all, however much was taken, and the next Set lets all go on in turn.
+func TestSet_ToAlmostNothing(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		l := p.Limiter("api", limiter.Rate(1000, time.Second))
+		allow(t, l, 1000, true, 0)
+		first, second := wait(t.Context(), w, l, 1000), wait(t.Context(), w, l, 1000) // in 1 s, and in 2 s
+		last := wait(t.Context(), w, l, 1000)
+		set(t, l, 1, 366*24*time.Hour, 1)
+		d := allow(t, l, 1, false, 0)
+		if year := 366 * 24 * time.Hour; d.RetryAfter < 284*year || d.ResetAfter < 284*year {
+			t.Errorf("%+v", d)
+		}
+		<-first.done // it was near, and keeps its time
+		time.Sleep(10 * time.Second)
+		begin := w.Now()
+		set(t, q.Limiter("api", limiter.Rate(1, time.Second)), 1000, time.Second, 1000)
+		for i, a := range []*waiting{first, second, last} {
+			<-a.done
+			redistest.Check(t, a.err)
+			if i > 0 { // the time that is near does not change: once more for each Set
+				world.Within(t, "the turn", a.at-begin, time.Duration(i+1)*time.Second-10*time.Millisecond, time.Duration(i+1)*time.Second)
+			}
+		}
+	})
+}
+
 // Redis that has lost its data, or whose clock was set: a burst more, or one wait, at most.
 func TestWhenRedisForgets(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {

@@ -112,5 +112,8 @@ func (p *turn) follow(ctx context.Context) {
 		return // Redis has lost its data since: the units are nowhere in the debt
 	}
 	ahead := a.debt - a.rate.of(a.taken-p.taken) - a.rate.whole()
+	if a.debt == ever*time.Microsecond {
+		ahead = a.debt // how much of a longer debt is behind this turn cannot be told: it waits for the next Set
+	}
 	p.at = a.at.Add(max(ahead, 0))
 }

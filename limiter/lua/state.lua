@@ -30,11 +30,16 @@ local function of(request)
   return tonumber(string.match(request, ':(%d+)$') or 1)
 end
 
+-- Debts are answered up to ever, and keys last no longer than that. A debt is longer after Set to a rate of almost
+-- nothing: it is written whole, so that those that wait keep their order and distances when the next Set comes.
+local ever = 2 ^ 53
+
 -- write writes the limit, which lasts until it is full again; longer, if that is in ms, by what stays.
 local function write(stays)
   debt = math.floor(debt * 1000 + 0.5) / 1000
-  local text = string.format('%.14g', debt) -- without it a number may be written with an exponent
-  redis.call('SET', KEYS[1], clock .. ' ' .. text .. ' ' .. taken .. ' ' .. rate .. requests,
-    'PX', math.max(math.ceil(debt / 1000), 1) + stays)
+  -- Nothing reads a number with an exponent, as the first format writes it from 10^14 on, and Lua without a format.
+  local text = string.format(debt < 1e14 and '%.14g' or '%.0f', debt) .. string.format(' %.0f ', taken + 0)
+  redis.call('SET', KEYS[1], clock .. ' ' .. text .. rate .. requests,
+    'PX', math.min(math.max(math.ceil(debt / 1000), 1) + stays, ever / 1024))
 end
 

@@ -13,7 +13,8 @@
 -- Returns {1, time, debt, rev, taken, units}  taken, now or by an earlier sending. debt, in microseconds, and
 --                                            taken are those just after the caller's units. rev: 0 if the rate
 --                                            is the caller's, else that of the rate of the limit, which
---                                            follows then: count, period, burst
+--                                            follows then: count, period, burst. A debt is at most ever: see
+--                                            state.lua
 --         {0, time, debt, rev, taken, 0}     the wait would be longer
 --         {2, time, debt, rev, taken, 0}     more units than burst
 --         {-1, time}                         late: nothing was done
@@ -63,4 +64,4 @@ else
     write(stays)
   end
 end
-return {status, now, math.ceil(debt), rev, taken + 0, units, count, period, burst}
+return {status, now, math.min(math.ceil(debt), ever), rev, taken + 0, units, count, period, burst}

@@ -172,7 +172,7 @@ local function limiter()
   end
   debt = math.max(debt - math.max(now - at, 0), 0)
   local left = math.floor(burst - debt * count / period + 0.001)
-  return told('limiter', math.ceil(debt / 1000), -1, string.format('%.0f', left), 0, {}, nil, {all = burst})
+  return told('limiter', math.min(math.ceil(debt / 1000), 2 ^ 43), -1, string.format('%.0f', left), 0, {}, nil, {all = burst})
 end
 
 -- lasting returns how many ms are left of a permit's lease, which is over at the time ends; -1:

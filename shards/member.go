@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -103,7 +104,9 @@ func (m *member) serve() error {
 }
 
 // longest returns how long a member may go on without an answer that says what it has.
-func (m *member) longest() time.Duration { return m.config.hold.Length + patience }
+func (m *member) longest() time.Duration {
+	return min(m.config.hold.Length, math.MaxInt64-patience) + patience
+}
 
 // Heard implements line.Hearer.
 func (m *member) Heard(message string) error {

@@ -4,6 +4,7 @@ package shards
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -110,5 +111,6 @@ func (r *resource) balance(owner hold.Owner, known version, gives []held) *conn.
 
 // tableKept returns how long the table is kept at least, in ms.
 func (r *resource) tableKept() int64 {
-	return (tableLives*r.config.hold.Length + tableRest).Milliseconds()
+	const most = (math.MaxInt64 - tableRest) / tableLives
+	return (tableLives*min(r.config.hold.Length, most) + tableRest).Milliseconds()
 }

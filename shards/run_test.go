@@ -5,6 +5,7 @@ package shards_test
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -318,6 +319,19 @@ func TestRun_TheShortestLease(t *testing.T) {
 		}
 		a.retire()
 		b.retire()
+	})
+}
+
+// A lease of 292 years: what is reckoned from it is no more than a time.Duration holds.
+func TestRun_TheLongestLease(t *testing.T) {
+	play(t, 2, func(t *testing.T, s *stage) {
+		a := s.join("a", nil, shards.Lease(math.MaxInt64))
+		s.At(time.Minute)
+		s.want("[2]", a)
+		if begun, kept := s.begun[0]+s.begun[1], s.PTTL(tableKey); begun != 2 || kept < time.Hour {
+			t.Errorf("works began %d times, and the table is kept for %v", begun, kept)
+		}
+		a.retire()
 	})
 }
 

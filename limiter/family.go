@@ -143,19 +143,26 @@ func (l *Limiter) write(ctx context.Context, r rate) error {
 		return err
 	}
 	defer l.engine.Done()
+	found, err := l.look(ctx, 0)
+	if err != nil {
+		return errs.Ended(ctx, err)
+	}
 	call := &conn.Call{
 		Script: setScript,
 		Keys:   []string{l.at.Key},
-		Args:   []any{r.unset(), l.engine.Publish(ctx), l.at.Channel},
+		Args:   []any{r.unset(), l.engine.Publish(ctx), l.at.Channel, found.rate.rev},
 	}
-	err := l.engine.Conn.Run(ctx, call)
+	err = l.engine.Conn.Run(ctx, call)
 	if _, unheard := call.Outstanding(); err != nil && unheard {
 		err = fmt.Errorf("%w: %w", errs.Unknown, err)
 	}
 	if err != nil {
 		return errs.Ended(ctx, err)
 	}
-	if l.alone {
+	switch {
+	case call.Status() != conn.Done:
+		_, _ = l.look(ctx, 0) // to learn of the rate that was set last, or within heed
+	case l.alone:
 		r.rev = call.Result()
 		l.family.learn(r)
 	}

@@ -50,7 +50,7 @@ func by(rev any, id string, n, ms int) run {
 func giveBack(id string, n, anyway int) run { return run{"giveback", []any{id, n, anyway, 0}} }
 
 func set(count, burst int) run {
-	return run{"set", []any{fmt.Sprintf("%d 1000000 %d", count, burst), "PUBLISH", "c"}}
+	return run{"set", []any{fmt.Sprintf("%d 1000000 %d", count, burst), "PUBLISH", "c", 50}}
 }
 
 func (r run) on(rdb *redis.Client, notAfter string) ([]any, error) {
@@ -162,10 +162,11 @@ func TestScripts(t *testing.T) {
 		{"more than is owed", giveBack("b", 2, 1), 250, 300, rest + three, "1", "0 5 10 1000000 5 0 c a", 1, "0"},
 		{"the rate was set", giveBack("c", 1, 0), 0, 300, rests + three, "1", "200 6 10 1000000 5 50 b:2 a", month + 200, "0"},
 
-		{"nothing", set(20, 9), 0, 0, "", "1 new", "0 0 20 1000000 9 new", month + 1, ""},
-		{"a debt", set(20, 9), 0, 300, rest + three, "1 new", "150 7 20 1000000 9 new c b:2 a", month + 150, ""},
-		{"those that wait", set(5, 5), 100, 900, rest, "1 new", "1300 7 5 1000000 5 new", month + 1300, ""},
-		{"those that wait for long", set(5, 4), 0, 3500, rest, "1 new", "5550 7 5 1000000 4 new", month + 5550, ""},
+		{"nothing", set(20, 9), 0, 0, "", "1 new", "0 0 20 1000000 9 new", month + 1, "0"},
+		{"a debt", set(20, 9), 0, 300, rest + three, "1 new", "150 7 20 1000000 9 new c b:2 a", month + 150, "0"},
+		{"a rate was set since", set(20, 9), 0, 300, "7 10 1000000 5 51", "0", "300 7 10 1000000 5 51", 1000, ""},
+		{"those that wait", set(5, 5), 100, 900, rest, "1 new", "1300 7 5 1000000 5 new", month + 1300, "0"},
+		{"those that wait for long", set(5, 4), 0, 3500, rest, "1 new", "5550 7 5 1000000 4 new", month + 5550, "0"},
 	} {
 		t.Run(tc.run.script+"/"+tc.what, func(t *testing.T) {
 			scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {

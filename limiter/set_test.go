@@ -136,6 +136,21 @@ func TestSet_Slower(t *testing.T) {
 	})
 }
 
+// A Set whose caller has gone comes late: what was set meanwhile stays.
+func TestSet_LateChangesNothing(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+		a, b := ten(p), ten(q)
+		allow(t, a, 1, true, 4)
+		p.On(world.LimitSetRun, 1, redistest.Delay(900*time.Millisecond))
+		err := a.Set(redistest.Within(t, 100*time.Millisecond), limiter.Rate(1, time.Second))
+		world.WantErr(t, err, holdfast.ErrUnknown)
+		set(t, b, 100, time.Second, 50)
+		time.Sleep(2 * time.Second)
+		allow(t, b, 1, true, 49)
+		allow(t, a.For("k"), 1, true, 49)
+	})
+}
+
 // A rate of almost nothing stops all, however much was taken, and the next Set lets all go on in turn.
 func TestSet_ToAlmostNothing(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {

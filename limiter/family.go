@@ -53,6 +53,7 @@ func (l *Limiter) rateInForce(ctx context.Context, fresh time.Duration) (rate, e
 		return f.inForce(), nil
 	}
 	f.looking = true
+	before := f.set.rev
 	f.mu.Unlock()
 	a, err := f.root.look(ctx, 0)
 	f.mu.Lock()
@@ -61,8 +62,8 @@ func (l *Limiter) rateInForce(ctx context.Context, fresh time.Duration) (rate, e
 	if err != nil {
 		return f.inForce(), err
 	}
-	if f.looked = time.Now(); a.rate.rev == 0 {
-		f.set = rate{} // it is gone from Redis
+	if f.looked = time.Now(); f.set.rev == before {
+		f.set = a.rate // Redis may have forgotten what was set last
 	}
 	return f.inForce(), nil
 }

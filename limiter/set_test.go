@@ -151,6 +151,23 @@ func TestSet_LateChangesNothing(t *testing.T) {
 	})
 }
 
+// A failover has forgotten the last Set: keys go on by the one before, in the process that knew of the last one too.
+func TestSet_Forgotten(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
+		a := ten(p)
+		set(t, a, 20, time.Second, 20)
+		before := w.RDB.Get(t.Context(), limitKey).Val()
+		time.Sleep(time.Second)
+		set(t, a, 100, time.Second, 100)
+		w.RDB.Set(t.Context(), limitKey, before, time.Hour)
+		time.Sleep(2 * time.Second)
+		allow(t, a.For("k"), 1, true, 19)
+		w.Mini.FlushAll()
+		time.Sleep(2 * time.Second)
+		allow(t, a.For("k"), 1, true, 4)
+	})
+}
+
 // A rate of almost nothing stops all, however much was taken, and the next Set lets all go on in turn.
 func TestSet_ToAlmostNothing(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {

@@ -23,6 +23,8 @@ var limiterBugs = []bug{
 		at: "limiter/lua/rate.lua", old: "math.min(math.max(ahead, 0), 1250000)", new: "0"},
 	{name: "a Set that comes late undoes what was set since", by: "limiter TestScripts TestSet_LateChangesNothing",
 		at: "limiter/lua/set.lua", old: "if rev > tonumber(ARGV[5]) then", new: "if false then"},
+	{name: "keys go on by a rate that Redis has forgotten", by: "limiter TestSet_Forgotten",
+		at: "limiter Limiter.rateInForce", old: "f.set.rev == before", new: "f.set.rev == before && a.rate.rev == 0"},
 	{name: "a long debt is written so that nobody can read it", by: "limiter TestSet_ToAlmostNothing",
 		at: "limiter/lua/state.lua", old: "debt < 1e14 and '%.14g' or '%.0f'", new: "'%.14g'"},
 	{name: "more than the burst waits for ever", by: "limiter TestScripts TestArgumentsRefused",

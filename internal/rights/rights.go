@@ -38,7 +38,7 @@ var (
 		"zadd zrem zcard zscore zrange zrangebyscore zrevrangebyscore")
 	ofLatches = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
-	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore")
+	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zcount zscore zrange zrangebyscore")
 	ofSlots    = strings.Fields("get set pttl pexpire zadd zrem zcount zscore zrange zrangebyscore")
 	ofShards   = strings.Fields("set del pttl pexpire hset hget hdel hexists hgetall zadd zrem zcard zscore zrangebyscore")
 	ofOnce     = strings.Fields("get set del pttl pexpire hset hget hmget hdel hexists")

@@ -50,4 +50,7 @@ var barrierBugs = []bug{
 		at: "barrier/lua/enter.lua", old: "if arrival == 0 or broke then", new: "if broke then"},
 	{name: "an arrival is sent again when its place may be over", by: "barrier TestAwait_AnArrivalIsNotSentWhenItsPlaceIsOver",
 		at: "barrier resource.Acquire", old: "Until: time.Now().Add(length - length/10),"},
+	{name: "a user with the rights to barriers is refused behind a hundred that have left", by: "internal/test/repo TestTheRightsOfAKindHaveEachCommandOfItsScripts",
+		at: "internal/rights ofBarriers", old: `"del pttl pexpire hset hget hmget hdel zadd zrem zcount zscore zrange zrangebyscore"`,
+		new: `"del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore"`},
 }

@@ -528,6 +528,21 @@ func TestInAllIsNotKnown(t *testing.T) {
 	}
 }
 
+// Permits are added where nobody knows how many there are: as many as are added are not all that there are.
+func TestPermitsThatAreAddedAreNotAllThatThereAre(t *testing.T) {
+	play(t, func(w *pair) {
+		s, ctx := New(w.e, "s", "s"), w.t.Context()
+		_, err := s.TrySetPermits(ctx, 0)
+		w.ok(err)
+		w.ok(s.Release(ctx, 3)) // new ones
+		w.ok(s.Acquire(ctx, 3))
+		w.ok(s.AddPermits(ctx, 5))
+		w.is(s.TryAcquire(ctx, 8), errs.Busy)
+		w.ok(s.Release(ctx, 3))
+		w.ok(s.TryAcquire(ctx, 8))
+	})
+}
+
 // A semaphore that was never set says so, and callers can wait for it all the same.
 func TestNeverSet(t *testing.T) {
 	play(t, func(w *pair) {

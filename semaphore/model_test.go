@@ -80,7 +80,7 @@ func (m *counting) send(c call) string {
 			m.begin(m.free)
 		case !m.exists:
 			m.all, m.exists, m.given = 0, true, true
-		case changes && !m.given && m.free-n > m.all: // all was not known
+		case changes && !m.given && (m.all == 0 || m.free-n > m.all): // all was not known
 			m.all = 0
 		case changes && !m.given:
 			m.all = max(m.all+n, 0)

@@ -28,8 +28,8 @@ if not value and changes then
 elseif not value then
   dropAll() -- it is of a semaphore that is gone
 elseif since > 0 and changes then
-  -- If more were free than there were in all, nobody knows how many there are.
-  setAll(number > all and 0 or all + tonumber(ARGV[5]), since)
+  -- If more were free than there were in all, or that was not known, nobody knows how many there are.
+  setAll(all > 0 and number <= all and all + tonumber(ARGV[5]) or 0, since)
 elseif all > 0 and free > all then
   setAll(free, since) -- more were given back than there were
 end

@@ -93,6 +93,23 @@ func TestAPreemptingCandidateTakesTheLeadOfALowerPriority(t *testing.T) {
 	})
 }
 
+// A candidate with Preempt comes before the leader has said who it is, and waits behind another of its process,
+// without Preempt. It asks the leader all the same.
+func TestACandidateThatPreemptsAsksBehindAnotherOfItsProcess(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		low := s.candidate("low")
+		s.candidateOf(low.p, "warm").campaign(untilOver).retire()
+		low.p.On("leader tell", 1, redistest.Delay(500*time.Millisecond))
+		low.campaign(untilOver)
+		p := s.Process()
+		first := s.candidateOf(p, "first", leader.Priority(5)).campaign(untilOver)
+		second := s.candidateOf(p, "second", leader.Priority(3), leader.Preempt()).campaign(untilOver)
+		s.At(3 * time.Second)
+		s.wantLeader(first, low, second)
+		retire(first, second, low)
+	})
+}
+
 // Nothing needs a message: a leader that hears none is asked all the same.
 func TestALeaderThatHearsNothingResignsAtItsNextPoll(t *testing.T) {
 	for what, ask := range map[string]func(s *stage) *candidate{

@@ -50,8 +50,14 @@ func newResource(e *engine.Engine, name, key string, say *config) resource {
 // Grain implements hold.Queueing.
 func (r *resource) Grain() line.Grain { return line.PerWaiter }
 
-// Describe gives the candidates a line of their own: no lock of the name stands in it.
-func (r *resource) Describe(w *line.Want) { w.Key, w.Told = r.at.Record, r }
+// Describe gives the candidates a line of their own: no lock of the name stands in it. Those with Preempt have
+// another, since only the head of a line asks: behind one without, they would not ask the leader to give way.
+func (r *resource) Describe(w *line.Want) {
+	w.Key, w.Told = r.at.Record, r
+	if r.say.preempt {
+		w.Key += " preempts"
+	}
+}
 
 // Acquire asks without taking a place. A candidate never does that.
 func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {

@@ -38,4 +38,6 @@ var leaderBugs = []bug{
 		at: "leader Election.notElected", old: "case errors.Is(err, errs.Lost): return outcome{}"},
 	{name: "an election does not ask for the replicas of its Client", by: "leader TestALeadCountsOnlyIfReplicasHaveIt",
 		at: "leader newConfig", old: "c.hold.Replicas = defaults.Length, defaults.Grace, defaults.Replicas", new: "_ = defaults.Length, defaults.Grace, defaults.Replicas"},
+	{name: "a candidate that preempts does not ask behind another of its process", by: "leader TestACandidateThatPreemptsAsksBehindAnotherOfItsProcess",
+		at: "leader resource.Describe", old: "if r.say.preempt {", new: "if false {"},
 }

@@ -4,13 +4,16 @@ package inspect
 
 import (
 	"context"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/conn/dial"
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
@@ -59,6 +62,7 @@ func Listen(ctx context.Context, m *conn.Manager, space keys.Space, server, name
 	}
 	e := &Ear{Wake: make(chan struct{}, 1)}
 	rdb := m.DialAtOnce(server)
+	tether := newTether(rdb)
 	sub := rdb.PSubscribe(ctx, at.patterns()...)
 	e.begin(ctx, sub, at)
 	done := make(chan struct{})
@@ -69,6 +73,7 @@ func Listen(ctx context.Context, m *conn.Manager, space keys.Space, server, name
 		}
 	}()
 	e.stop = func() {
+		tether.cut()
 		_ = sub.Close()
 		_ = rdb.Close()
 		<-done
@@ -105,6 +110,57 @@ func (e *Ear) hear(at channels, message *redis.Message) {
 	case e.Wake <- struct{}{}:
 	default:
 	}
+}
+
+// tether ends the one connection of a subscription, and the dial for it, which go-redis does not bound. Without that,
+// go-redis's Close waits for a dial or a greeting under way: for seconds, or for ever, if the server does not answer.
+type tether struct {
+	life  context.Context
+	end   context.CancelFunc
+	limit time.Duration // of a dial
+
+	mu   sync.Mutex
+	conn net.Conn // the last one; nil: none
+}
+
+func newTether(rdb *redis.Client) *tether {
+	t := &tether{limit: rdb.Options().DialTimeout}
+	t.life, t.end = context.WithCancel(context.Background())
+	rdb.AddHook(t)
+	return t
+}
+
+func (t *tether) cut() {
+	t.end()
+	t.mu.Lock()
+	conn := t.conn
+	t.mu.Unlock()
+	dial.Drop(conn)
+}
+
+// DialHook implements redis.Hook.
+func (t *tether) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, t.limit)
+		defer cancel()
+		defer context.AfterFunc(t.life, cancel)()
+		conn, err := next(ctx, network, addr)
+		t.mu.Lock()
+		t.conn = conn
+		t.mu.Unlock()
+		if t.life.Err() != nil {
+			dial.Drop(conn) // cut may have come before it was there
+		}
+		return conn, err
+	}
+}
+
+// ProcessHook implements redis.Hook.
+func (t *tether) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (t *tether) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // channels are those on which something is said about a name, whatever its kind; "" where the name can be of no such

@@ -3,8 +3,17 @@
 package inspect
 
 import (
+	"context"
+	"log/slog"
+	"net"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // A subscription by these patterns hears the channels of the name, and of no other.
@@ -24,5 +33,46 @@ func TestChannelsOf(t *testing.T) {
 	}
 	if at, _ = channelsOf("", `a*?[\`); at.patterns()[0] != `redisson_lock__channel:{a\*\?\[\\}` {
 		t.Error(at.patterns()[0])
+	}
+}
+
+// A server that does not answer keeps nobody who has stopped listening: neither by a dial nor by a greeting.
+func TestAnEarThatStopsWaitsForNoServer(t *testing.T) {
+	for _, hangs := range []string{"dial", "greeting"} {
+		t.Run(hangs, func(t *testing.T) {
+			dialled, over := make(chan struct{}, 100), make(chan struct{})
+			rdb := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				if end, ends := ctx.Deadline(); !ends || time.Until(end) > time.Second {
+					dialled <- struct{}{} // this dial is go-redis's own, not that of Listen
+				}
+				if hangs == "dial" {
+					select {
+					case <-ctx.Done():
+					case <-over:
+					}
+					return nil, net.ErrClosed
+				}
+				silent, other := net.Pipe()
+				t.Cleanup(func() { _ = other.Close() })
+				return silent, nil
+			}})
+			defer func() { _ = rdb.Close() }()
+			m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
+			redistest.Must(t, err)
+			defer m.Close()
+			brief, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			ear := Listen(brief, m, "", m.Address(), "x")
+			<-dialled
+			stopped := make(chan struct{})
+			go func() { defer close(stopped); ear.Stop() }()
+			select {
+			case <-stopped:
+			case <-time.After(time.Second):
+				t.Error("it waits")
+				close(over)
+				<-stopped
+			}
+		})
 	}
 }

@@ -52,4 +52,8 @@ var inspectBugs = []bug{
 		at: ". Client.Watch", old: "errors.Is(context.Cause(closing), ErrClosed)", new: "!errors.Is(context.Cause(closing), ErrClosed)"},
 	{name: "a broken token fails a try of a lock that is held", by: "rlock TestLockScript",
 		at: "rlock/lua/lock.lua", old: "token = redis.pcall('GET', KEYS[2])", new: "token = redis.call('GET', KEYS[2])"},
+	{name: "a Watch that ends waits for its dial", by: "internal/inspect TestAnEarThatStopsWaitsForNoServer",
+		at: "internal/inspect tether.cut", old: "t.end()"},
+	{name: "a Watch that ends waits for the greeting of its server", by: "internal/inspect TestAnEarThatStopsWaitsForNoServer",
+		at: "internal/inspect tether.cut", old: "dial.Drop(conn)", new: "_ = conn"},
 }

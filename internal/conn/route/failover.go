@@ -74,11 +74,11 @@ func (f *failover) dial(ctx context.Context, network, addr string) (net.Conn, er
 }
 
 // told records the master that the Sentinels name. If that is another one than before, told drops
-// the connections.
+// the connections. "" says nothing.
 func (f *failover) told(master string) {
 	f.mu.Lock()
-	another := f.master != "" && f.master != master
-	f.master = master
+	another := f.master != "" && f.master != master && master != ""
+	f.master = cmp.Or(master, f.master)
 	f.mu.Unlock()
 	if another {
 		f.only.Doubt()
@@ -99,7 +99,7 @@ const nowhere = "unix"
 func (f *failover) ask(ctx context.Context) (master string, conn net.Conn, err error) {
 	conn, err = dial.Within(ctx, nowhere, f.only.Addr, f.dialer)
 	if err == nil {
-		return conn.RemoteAddr().String(), conn, nil
+		return peer(conn), conn, nil
 	}
 	var failed *net.OpError
 	if errors.As(err, &failed) && failed.Net == nowhere && failed.Addr != nil {
@@ -116,10 +116,18 @@ func (f *failover) where(ctx context.Context) (master string, err error) {
 		if conn, err = dial.Within(ctx, f.network, f.only.Addr, f.dialer); err != nil {
 			return "", err
 		}
-		master = conn.RemoteAddr().String()
+		master = peer(conn)
 	}
 	dial.Drop(conn)
 	return master, nil
+}
+
+// peer returns the address of the connection's other end, "" if the connection does not know it: see net.Conn.
+func peer(conn net.Conn) string {
+	if at := conn.RemoteAddr(); at != nil {
+		return at.String()
+	}
+	return ""
 }
 
 func (f *failover) Node(ctx context.Context, _ string) (*server.Node, error) {

@@ -132,6 +132,26 @@ func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
 	}
 }
 
+// A dialer of the user's may return connections that do not know where they lead.
+func TestAMasterWithoutAnAddressIsNoOther(t *testing.T) {
+	a, _ := newMaster(t)
+	knows := true
+	f := behindSentinels(t, func(ctx context.Context, _, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err != nil || knows {
+			return conn, err
+		}
+		return nameless{conn}, nil
+	}, &a)
+	for _, knows = range []bool{true, false, true} {
+		redistest.Equal(t, f.asks(1), 0, "connections were dropped %d times")
+	}
+}
+
+type nameless struct{ net.Conn }
+
+func (nameless) RemoteAddr() net.Addr { return nil }
+
 // The master's name has two addresses, but the Sentinels name one master all the while: no
 // connection is dropped.
 func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {

@@ -104,4 +104,6 @@ var sentinelBugs = []bug{
 	{name: "a renewal that failed is tried again a third of the lease later", by: "internal/test/faults TestALeaseOutlastsWhatIsRefusedForAWhile",
 		at: "internal/hold hold.renewalFailed", old: "h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)",
 		new: "_ = pause; h.renewAt = h.engine.AgeAt(now) + h.needs().renewal/3"},
+	{name: "a master whose connection has no address counts as another", by: "internal/conn/route TestAMasterWithoutAnAddressIsNoOther",
+		at: "internal/conn/route failover.told", old: ` && master != ""`},
 }

@@ -310,6 +310,24 @@ func TestAContextOfAQuorumReentersNoLockOfOneServer(t *testing.T) {
 	})
 }
 
+// Two who share the lease of one server do not both count its grant. What they ask for is work under that lease all the same.
+func TestAQuorumReentersNoLockOfOneServer(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *stage) {
+		p, ctx := w.began(), redistest.Within(t, time.Minute)
+		p.Unplug(2)
+		one := w.Lock(p.Clients[0].Mutex(name))
+		if _, err := p.quorum().TryLock(one.Context(ctx)); !errors.Is(err, holdfast.ErrBusy) {
+			t.Fatalf("%v, want ErrBusy", err)
+		}
+		redises.Release(t, one)
+		other := w.Lock(p.Clients[0].Mutex("other"))
+		done := (&redises.Process{Clients: p.Clients[:1]}).ShutDown(t.Context())
+		redises.Release(t, redises.Locked(w.World, other.Context(ctx), p.quorum().Lock))
+		redises.Release(t, other)
+		redistest.Check(t, <-done)
+	})
+}
+
 // A Client whose server was lost from the quorum has no part in the work any more.
 func TestShutdownServesAQuorumOnlyWhereItIsHeld(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *stage) {

@@ -33,6 +33,30 @@ func Under(parent context.Context, parts []*Lease) context.Context {
 	return &wholeContext{parent, parts}
 }
 
+// Apart returns ctx for the parts of a whole. None of them re-enters a lease that ctx carries, but what is asked for with it
+// is work under these leases.
+func Apart(ctx context.Context) context.Context {
+	var carried []*Lease
+	nearest(ctx, func(l *Lease) bool {
+		carried = append(carried, l)
+		return false
+	})
+	if carried == nil {
+		return ctx
+	}
+	return Under(apart{ctx}, carried)
+}
+
+// apart is a context in which no Lock finds a lease to re-enter.
+type apart struct{ context.Context }
+
+func (a apart) Value(key any) any {
+	if _, ok := key.(leaseKey); ok {
+		return nil
+	}
+	return a.Context.Value(key)
+}
+
 // underOf reports whether ctx belongs to work under a whole that has a lease of that Client, and
 // that lease lasts.
 func underOf(ctx context.Context, e *engine.Engine) bool {

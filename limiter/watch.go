@@ -113,7 +113,7 @@ func (p *turn) follow(ctx context.Context) {
 	}
 	ahead := a.debt - a.rate.of(a.taken-p.taken) - a.rate.whole()
 	if a.debt == ever*time.Microsecond {
-		ahead = a.debt // how much of a longer debt is behind this turn cannot be told: it waits for the next Set
+		ahead = a.debt // how much of a longer debt is behind this turn is not known: it waits for the next Set
 	}
 	p.at = a.at.Add(max(ahead, 0))
 }

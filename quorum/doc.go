@@ -53,22 +53,25 @@
 //
 // # What holds at all times
 //
-//   - Two majorities share a server, which counts for both. So while a hold lives, no other is
-//     granted, and the token of the next is greater.
-//   - A lease on one server that ctx carries is not re-entered (hold.Apart): all who have that context would
-//     count the server's grant, and two of them could each have a majority.
-//   - A server is asked for its lock before its marker. If it loses its data between the two, it has
-//     lost the marker as well.
-//   - A marker that came about during a round does not count for that round (errBegun): the server
-//     may have granted, and have forgotten that before it was marked. It counts in the next.
-//   - A quorum begins only if all servers were without a marker of a quorum at one time: all answered, were asked
-//     once more, and still had the markers of their first answers.
-//   - A marker is replaced only by one that names it, so a late request changes nothing.
-//   - A hold is made only once the token is on a majority, and only if the majority is still valid
-//     after that.
-//   - Who may not ask yet (turn) loses time, never safety: where servers do not answer, or have
-//     forgotten the order, all may ask.
-//   - What a round without a grant has taken is given back, answered or not.
+//   - Any two majorities have a server in common. So while a hold lives, no other hold is granted, and
+//     the token of the next hold is greater.
+//   - A Quorum does not re-enter a lease on one server that ctx carries (hold.Apart). All callers that have
+//     this ctx would count that server's grant, and two of them could each have a majority.
+//   - A server is asked for its lock first, and then for its marker. If the server loses its data
+//     between the two requests, the marker is lost as well.
+//   - A marker that was written during a round does not count for that round (errBegun): the server may
+//     have granted the lock, and may have lost that grant before the marker was written. The marker
+//     counts in the next round.
+//   - A quorum begins only if all servers lack a quorum's marker at the same time: all have answered, all are asked
+//     again, and all have the same marker as in their first answer.
+//   - A request that replaces a marker names the marker that it replaces. So a late request changes
+//     nothing.
+//   - A hold begins only after the token is stored on a majority, and only if the leases of a majority
+//     last until then.
+//   - The order in which callers may ask (turn) affects only waiting times, not safety: if servers do
+//     not answer, or have lost the order, every caller may ask.
+//   - If a round is no grant, the locks that it has taken are given back, on servers that did not answer
+//     too.
 //
 // # What may be called from where
 //

@@ -1,9 +1,10 @@
 // Package rwlock has the read/write lock: any number of readers hold it together, or one writer holds it
 // alone. It has the layout of Redisson's RReadWriteLock, so Go and Java processes exclude each other.
 //
-// Neither side starves the other, not even across processes: waiters enter in the order in which they came, as far
-// as they have left marks in Redis. A waiter behind others of its process has none, nor has one that has just come
-// to the front. There is one exception: readers that already waited when a writer entered go ahead of the next writer.
+// Readers do not starve writers, and writers do not starve readers, even across processes: waiters get the
+// lock in the order in which Redis has heard of them. Redis has not heard of a waiter that waits behind others
+// of its process, or that has just become the first of them: a later caller of another process may get the lock
+// before it. Readers that were already waiting when a writer got the lock go before the next writer.
 //
 // Programs make an RWMutex with Client.RWMutex.
 package rwlock

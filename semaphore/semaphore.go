@@ -68,8 +68,8 @@ func (s *Semaphore) Name() string { return engine.Made(s).name }
 // If the semaphore has fewer than n permits in all, the error matches ErrNoPermits at once. For this
 // Holdfast must know how many permits there are in all. It knows that number, for a week after the last
 // call, if TrySetPermits has set the semaphore to more than 0, or if AddPermits has made the semaphore. It
-// does not know the number if a Java program has set the semaphore, or if the semaphore has had 0 in all. Then
-// Acquire waits, because more permits may be released than were taken.
+// does not know the number if a Java program has set the semaphore, or if the semaphore ever had 0 permits
+// in all. Then Acquire waits, because more permits may be released than were taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
@@ -222,4 +223,20 @@ func TestRelease_RenewalAnsweredAfterTheLoss(t *testing.T) {
 		w.At(end + 100*time.Millisecond)
 		w.WantFree()
 	})
+}
+
+// What is given back as its Client closes is free at once, though Close may end the lease before that. In 20 tries it does.
+func TestWhatIsGivenBackIsNotLeftByClose(t *testing.T) {
+	for range 20 {
+		world.Play(t, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			l := w.Lock(t.Context(), p.MyLock)
+			returned := (*hold.Lease)(l).GiveBack(t.Context())
+			p.Close()
+			<-returned
+			if w.Mini.Exists(world.Name) {
+				t.Error("it is still held")
+			}
+		})
+	}
 }

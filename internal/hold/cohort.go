@@ -123,7 +123,7 @@ func giveUpSeat(e *engine.Engine, r Resource, seat, notAfter int64) {
 
 // disown releases, in the background, a lease that nobody has.
 func (l *Lease) disown() {
-	l.hold.engine.Background(func() { _, _ = l.release() }) // what it says is nobody's to hear
+	l.hold.engine.Background(func() { _, _ = l.release(true) }) // what it says is nobody's to hear
 }
 
 // lasts reports whether the lease goes on: it has neither ended nor reached its end by the clock.

@@ -184,12 +184,17 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l.absent() {
 		return noLease("release")
 	}
+	return l.traced(ctx, false)
+}
+
+// traced is release with a span.
+func (l *Lease) traced(ctx context.Context, unused bool) error {
 	h := l.hold
 	if h.engine.Begin() == nil {
 		defer h.engine.Done()
 	}
 	_, span := h.engine.Telemetry.Release(ctx, h.kind(), h.resource.Name())
-	held, err := l.release()
+	held, err := l.release(unused)
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeReleased)
 	if outcome == telemetry.OutcomeLost || outcome == telemetry.OutcomeExpired {
 		span.Lost(h.lossTold())

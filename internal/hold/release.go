@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// release is Release. It also returns how long the hold was held if it is over or passed on,
-// otherwise telemetry.StillHeld.
-func (l *Lease) release() (held time.Duration, err error) {
+// release is Release. unused says that no work is going on under the lease. release also returns how long the hold was
+// held if it is over or passed on, otherwise telemetry.StillHeld.
+func (l *Lease) release(unused bool) (held time.Duration, err error) {
 	h := l.hold
 	h.mu.Lock()
 	if l.ended != notYet {
-		return telemetry.StillHeld, l.releaseOver()
+		return telemetry.StillHeld, l.releaseOver(unused)
 	}
 	begun := h.granted
 	h.finish(l, byRelease)
@@ -48,9 +48,9 @@ func (l *Lease) release() (held time.Duration, err error) {
 }
 
 // releaseOver is the release of a lease that has ended. It returns how the lease ended. If what the lease was on may
-// still be in Redis, and no other lease keeps it there, releaseOver gives it up, once. The caller holds the mutex;
-// releaseOver gives it back.
-func (l *Lease) releaseOver() error {
+// still be in Redis, and no other lease keeps it there, releaseOver gives it up, once; but after a Close only if it is
+// unused. The caller holds the mutex; releaseOver gives it back.
+func (l *Lease) releaseOver(unused bool) error {
 	h := l.hold
 	ended, why := l.ended, l.because()
 	last := h.forgo(l)
@@ -59,7 +59,7 @@ func (l *Lease) releaseOver() error {
 		h.seldom.freed = true
 	}
 	h.mu.Unlock()
-	if left && ended != byClose {
+	if left && (unused || ended != byClose) {
 		h.settle(h.lateUntil()) // the lease ended before its key does
 	}
 	return h.error("release", why)

@@ -30,12 +30,13 @@ type Fenced interface {
 	RemadeLife() int64
 }
 
-// GiveBack releases the lease in the background. The Close of its Client waits for that. The
-// channel that GiveBack returns carries the error of that Release.
+// GiveBack releases the lease, under which no work is going on, in the background. The Close of its Client waits for that,
+// even if it has ended the lease first. The channel that GiveBack returns carries the error of that Release.
 func (l *Lease) GiveBack(ctx context.Context) <-chan error {
 	done := make(chan error, 1)
-	if !l.hold.engine.Background(func() { done <- l.Release(ctx) }) {
-		done <- l.Release(ctx) // the Client has closed and ended the lease: Release says so
+	release := func() { done <- l.traced(ctx, true) }
+	if !l.hold.engine.Background(release) {
+		release() // the Client has closed and ended the lease, which the error says
 	}
 	return done
 }

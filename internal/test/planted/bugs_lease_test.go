@@ -122,4 +122,6 @@ var leaseBugs = []bug{
 		at: "quorum Quorum.ask", old: "+(*hold.Lease)(a.lease).Grace()", new: ""},
 	{name: "an election does not heed the grace of its Client", by: "leader TestGrace",
 		at: "leader newConfig", old: "defaults.Grace", new: "0"},
+	{name: "what is given back is left in Redis if its Client closes first", by: "rlock TestWhatIsGivenBackIsNotLeftByClose",
+		at: "internal/hold Lease.releaseOver", old: "unused || ended != byClose", new: "ended != byClose"},
 }

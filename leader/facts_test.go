@@ -13,10 +13,10 @@ import (
 )
 
 func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
-	doctest.Says(t, placeKept, "docs/guarantees.md", "A candidate's place, for {}", "has died too, {}")
+	doctest.Says(t, placeKept, "docs/guarantees.md", "A candidate's place, for {}", "leads at most {} later")
 	doctest.Says(t, placeKept, "docs/keyspace.md", "a place is kept for {} from when it was last heard of. Its number")
 	doctest.Says(t, placeKept, "docs/leader.md", "handed the lead, {} after that")
-	doctest.Says(t, placeKept, "leader/query.go", "passed over, for at most {}")
+	doctest.Says(t, placeKept, "leader/query.go", "stays in the list for at most {}")
 	doctest.Says(t, recordLife, "docs/keyspace.md", "at most {} longer than its lease")
 }
 

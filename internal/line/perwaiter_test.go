@@ -146,7 +146,7 @@ func TestAwaitedIsForgotten(t *testing.T) {
 func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
 	doctest.Says(t, PollBound, "README.md", "once for all its goroutines: every {}")
 	doctest.Says(t, PollBound, "docs/guarantees.md", "at least every {}")
-	doctest.Says(t, PollBound, "docs/architecture.md", "or for {}", "within {}", "at least every {}")
+	doctest.Says(t, PollBound, "docs/architecture.md", "or for {}", "at least every {}")
 	doctest.Says(t, PollBound, "docs/fairlock.md", "asks every {}")
 	doctest.Says(t, 2*PollBound, "docs/fairlock.md", "again about\nevery {}", "every {} at the latest", "stand still, for {}")
 	doctest.Says(t, beats, "docs/fairlock.md", "{} of them by one command")
@@ -154,7 +154,7 @@ func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
 	doctest.Says(t, PollBound, "docs/faq.md", "up to {}")
 	doctest.Says(t, PollBound, "docs/redisson-interop.md", "by poll, {}", "within {}")
 	doctest.Says(t, PollBound, "docs/security.md", "by asking every {}")
-	doctest.Says(t, PollBound, "latch/latch.go", "get ErrDeleted, within {}")
+	doctest.Says(t, PollBound, "latch/latch.go", "get ErrDeleted within {}")
 	doctest.Says(t, beats, "docs/architecture.md", "{} at a time")
 	doctest.Says(t, openFor, "docs/architecture.md", "left to them for {}")
 	doctest.Says(t, openFor, "docs/keyspace.md", "for {}")

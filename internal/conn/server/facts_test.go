@@ -18,5 +18,5 @@ func TestTheDocumentsSayHowConnectionsAreMadeAndUsed(t *testing.T) {
 	doctest.Says(t, firstRest, connecting, "a random pause of up to {}, 200 ms")
 	doctest.Says(t, maxRest, connecting, "and so on to {}")
 	doctest.Says(t, SweepEvery, connecting, "exact to {}")
-	doctest.Says(t, tellFor, "docs/decisions/0065-quiet-scripts.md", "A message is sent once, within {} and the call's context")
+	doctest.Says(t, tellFor, "docs/decisions/0065-quiet-scripts.md", "waits at most {}, or until the call's context ends")
 }

@@ -25,8 +25,8 @@ import (
 // readers may be missing.
 //
 // If Redis returns a transient error, Inspect tries again until ctx ends. Then the error matches ctx's
-// error. Any other error matches ErrDenied, ErrBadArgument or ErrClosed. A name has several keys; if the
-// user may not read some of them, what they would show counts as not known.
+// error. Any other error matches ErrDenied, ErrBadArgument or ErrClosed. A name has several keys;
+// what the Redis user has no right to read counts as not known.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {

@@ -69,8 +69,12 @@ func TestARunInProcesses(t *testing.T) {
 		t.Run(run.workload+" "+run.contender, func(t *testing.T) {
 			w, err := work.Find(run.workload)
 			redistest.Must(t, err)
-			f, err := Measure(context.Background(), server, Run{Workload: w, Contender: run.contender, Quick: true,
-				Warm: 50 * time.Millisecond, Window: 500 * time.Millisecond})
+			r := Run{Workload: w, Contender: run.contender, Quick: true, Warm: 50 * time.Millisecond, Window: 500 * time.Millisecond}
+			f, err := Measure(context.Background(), server, r)
+			if err != nil && strings.HasPrefix(err.Error(), Hung) { // on a machine that does much else
+				r.Window = 20 * time.Second
+				f, err = Measure(context.Background(), server, r)
+			}
 			redistest.Must(t, err)
 			if f[run.figure] <= 0 || f[CommandsPerOp] < 1 {
 				t.Errorf("figures: %v", f)

@@ -223,7 +223,7 @@ var firstBugs = []bug{
 	{name: "a hold with an unanswered request is passed on", by: "rlock TestCohort_NotWithAnUnansweredRequest",
 		at: "internal/hold hold.unsettled", old: "|| h.late != nil"},
 	{name: "a lease that was over when it was passed on is released by nobody", by: "rlock TestCohort_PassedToOneThatStandsStill",
-		at: "internal/hold Lease.disown", old: "l.hold.engine.Background(func() { _, _ = l.release() })"},
+		at: "internal/hold Lease.disown", old: "l.hold.engine.Background(func() { _, _ = l.release(true) })"},
 	{name: "what is passed on has the token of the one before", by: "rlock TestCohort_PassesWithoutRedis",
 		at: "internal/hold hold.makeHeir", old: "h.token++"},
 	{name: "tokens are reserved ahead of the clock", by: "fairlock TestReservedTokens",

@@ -8,28 +8,32 @@ import (
 	"strconv"
 )
 
-// Header is the name of the header with the token.
+// Header is the name of the HTTP header that has the fencing token.
 const Header = "Fencing-Token"
 
-// SetHeader puts the token into the header of a request. Use it for a request that is sent under a lock.
+// SetHeader puts the token into the header of the request r. Use it for a request that a holder sends
+// under a lock.
 func SetHeader(r *http.Request, token int64) { r.Header.Set(Header, strconv.FormatInt(token, 10)) }
 
-// Middleware passes a request on if its token passes the fence f. The function resource returns the resource of a
-// request. Otherwise Middleware answers
+// Middleware puts the fence f before an HTTP handler. The function resource returns the resource of a
+// request. If the token of a request passes f for that resource, Middleware calls the handler. Otherwise
+// Middleware answers
 //
 //   - 428 Precondition Required, if the request has no token;
-//   - 400 Bad Request, if the token is not a positive number, or if the request has several;
-//   - 412 Precondition Failed, if a later holder has been here before;
+//   - 400 Bad Request, if the token is not a positive number, or if the request has several tokens;
+//   - 412 Precondition Failed, if a later holder has already shown a greater token;
 //   - 503 Service Unavailable, if the fence failed.
 //
-// Middleware believes the header. If a client invents a token, such as 9223372036854775807, no later holder passes for
-// that resource: in a Guard until the process ends, in SQL for ever, in Redis for Keep after each such request. So let
-// authentication in front of Middleware admit only holders of the lock, and let resource return only what this client
-// may write. If a client has invented a token, delete the resource's row (SQL) or key (Redis) while nobody holds the
-// lock.
+// Middleware believes the header. If a client invents a great token, such as 9223372036854775807, no
+// later holder passes for that resource. In a Guard this lasts until the process ends, in SQL for ever,
+// and in Redis for the time Keep after each such request. So let authentication in front of Middleware
+// admit only clients that may hold the lock, and let the function resource return only a resource to
+// which this client may write. If a client has invented a token, delete the resource's row (SQL) or key
+// (Redis) while nobody holds the lock.
 //
-// Middleware refuses most late requests. But two requests that have both passed may overtake each other before their
-// writes. If that matters, let the handler write under a Guard, or by a statement that checks the token.
+// Middleware refuses most late requests. But if two requests have both passed, one of them may overtake
+// the other before they write. If that matters, let the handler write under a Guard, or by a statement
+// that checks the token.
 func Middleware(f Fence, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,20 +23,22 @@ var (
 	setScript  = redis.NewScript(setSource)
 )
 
-// DefaultKeep is how long a Redis fence remembers a token if Keep is 0. By default Holdfast keeps the token of an
-// unused lock for the same time.
+// DefaultKeep is how long a Redis fence remembers a token if the field Keep is 0: 7 days. By default
+// Holdfast keeps the token of an unused lock for 7 days too.
 const DefaultKeep = 7 * 24 * time.Hour
 
-// Redis is a fence for what is stored in Redis. The server of the fence may differ from the server of the locks. It
-// should not lose writes: a failover that loses a grant may also lose the tokens that the fence has seen.
+// Redis is a fence for data that is stored in Redis. The fence and the locks may be on different
+// servers. The server of the fence should not lose writes, because a failover that loses a grant of the
+// lock may also lose the tokens that the fence has seen.
 type Redis struct {
+	// Client is the go-redis client of the server that has the fence.
 	Client redis.Scripter
-	// Keep is how long the fence remembers the token of a resource after a token last passed for it. The
-	// default is DefaultKeep. If Keep is negative, every call fails with an error that matches
-	// holdfast.ErrBadArgument.
+	// Keep is how long the fence remembers the token of a resource after a token has last passed for
+	// that resource. The default is DefaultKeep. If Keep is negative, every call fails with an error
+	// that matches holdfast.ErrBadArgument.
 	Keep time.Duration
-	// KeyPrefix comes before the keys of the tokens, as the prefix of holdfast.WithKeyPrefix comes before a Client's keys.
-	// In a cluster it must have no brace.
+	// KeyPrefix is put before the key of each token. It corresponds to holdfast.WithKeyPrefix of a
+	// Client. In a cluster KeyPrefix must have no brace.
 	KeyPrefix string
 }
 
@@ -69,8 +71,8 @@ func milliseconds(d time.Duration) int64 {
 	return d.Milliseconds()
 }
 
-// Pass implements Fence. Between Pass and the write, another token may pass. If the write is a SET, use
-// the method Set instead.
+// Pass implements Fence. After Pass returns and before the program writes, another token may pass. If
+// the write is a SET, use the method Set instead.
 func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
 	if err := f.check(resource, token); err != nil {
 		return err
@@ -82,11 +84,12 @@ func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
 	return err
 }
 
-// Set sets a key to a value if the token passes for that key. The key stays for ttl, at least 1 ms; a ttl of 0 means
-// for ever. If the token does not pass, the error matches ErrStale. If the token is not positive, or ttl is negative,
-// the error matches holdfast.ErrBadArgument, and nothing is sent. After any other error it is not known whether the key
-// was set, and Set may be called again. In a cluster the key must have no brace, so that the key and its token are in
-// the same slot.
+// Set sets a key in Redis to a value, if the token passes for that key. The key stays for ttl, which is
+// at least 1 ms. If ttl is 0, the key stays for ever. If the token does not pass, the error matches
+// ErrStale, and the key stays as it is. If the token is not positive, or if ttl is negative, the error
+// matches holdfast.ErrBadArgument, and Set sends nothing. After any other error it is not known whether
+// Set has set the key, and the program may call Set again. In a cluster the key must have no brace, so
+// that the key and its token are in the same slot.
 func (f Redis) Set(ctx context.Context, key string, value any, ttl time.Duration, token int64) error {
 	if err := f.check(key, token); err != nil {
 		return err

@@ -1,13 +1,14 @@
-// Package holdfasttest helps to test programs that use Holdfast. Its Redis server is in memory, leases on it expire as
-// on a real server, and it works inside testing/synctest, where an hour passes in a moment:
+// Package holdfasttest helps to test programs that use Holdfast. New starts a Redis server in memory, on
+// which leases expire as on a real server. The server also works inside testing/synctest, where an hour
+// passes in a moment:
 //
 //	func TestOnlyOneReport(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
 //			s := holdfasttest.New(t)
 //			here, elsewhere := s.Client(), s.Client() // two processes
 //			...
-//			s.HoldElsewhere("report") // somebody else is at it
-//			s.Lose(lease)             // the lock is lost under the work
+//			s.HoldElsewhere("report") // another process holds the lock
+//			s.Lose(lease)             // the lease is lost during the work
 //			s.Down()                  // Redis is gone
 //			time.Sleep(time.Minute)
 //			s.Up()
@@ -15,8 +16,9 @@
 //		})
 //	}
 //
-// If a test needs only a Locker, Granting, Busy and LosesAfter return one.
+// If a test needs only a Locker and no server, use Granting, Busy or LosesAfter.
 //
-// The server is miniredis, behind a network whose faults a test chooses. It is a single server: Sentinel, clusters and
-// replicas are covered by the tests of Holdfast itself.
+// The server is miniredis. Between the Clients and the server is a network, and the test chooses the
+// faults of this network. The server is a single one. Sentinel, clusters and replicas are covered by the
+// tests of Holdfast itself.
 package holdfasttest

@@ -14,37 +14,40 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// Section is a critical section, that is, work under a lock, for CheckExclusive to check.
+// Section describes a critical section, that is, work under a lock. CheckExclusive checks the section.
 type Section struct {
-	// Lock returns the lock that the section takes. The Client stands for one process. The lock must admit
-	// one holder at a time: a semaphore must have one permit. Permits have no tokens, so with a semaphore
-	// CheckExclusive does not compare the tokens of writes.
+	// Lock returns the lock under which Work runs. CheckExclusive calls Lock with the Client of each
+	// process. The lock must admit one holder at a time. So if the lock is a semaphore, the semaphore
+	// must have one permit. Permits have no tokens, so with a semaphore CheckExclusive does not compare
+	// the tokens of writes.
 	Lock func(c *holdfast.Client) holdfast.Locker
-	// Work is the section. It is called with the lease's context and the lease. It must call p.Pause at
-	// each point at which a process may be suspended, and p.Wrote after each write that was accepted.
+	// Work is the critical section itself. CheckExclusive calls Work with the lease and with the lease's
+	// context. Work must call p.Pause at each point at which a process may be suspended. Work must call
+	// p.Wrote after each write that the resource has accepted.
 	Work func(ctx context.Context, l *holdfast.Lease, p *Probe) error
 	// Owners is how many processes compete for the lock. The default is 4.
 	Owners int
 	// Runs is how many times each process takes the lock. The default is 25.
 	Runs int
-	// Seed makes a run repeat the pauses and losses of an earlier run. The default is a random seed, which
-	// the message of a failure names.
+	// Seed makes CheckExclusive repeat the pauses and losses of an earlier run with the same Seed. The
+	// default is a random Seed. If the test fails, its message names the Seed.
 	Seed uint64
 }
 
 // deaf is how long a section may go on after its context has ended before CheckExclusive fails the test.
 const deaf = 5 * time.Second
 
-// CheckExclusive runs a critical section in several processes, with pauses, lost locks, lost replies and outages. The
-// test fails if
+// CheckExclusive runs a critical section in several processes, with pauses, lost locks, lost replies and
+// outages. The test fails if
 //
-//   - two sections ran at once while the leases of both went on;
-//   - a write was accepted whose token is smaller than the token of an earlier write: then the fence, or a check of the
-//     context, has let a former holder write;
-//   - a section went on for 5 s after its context had ended, without the time that it spent in Pause.
+//   - two sections ran at the same time, and the leases of both went on;
+//   - the resource accepted a write whose token is smaller than the token of an earlier write. In that
+//     case the fence, or a check of the context, has let a former holder write;
+//   - a section went on for 5 s after its context had ended. The time that the section spent in Pause
+//     does not count.
 //
-// The test also fails if Work returns an error before its context has ended. CheckExclusive is meant for
-// a synctest bubble: its pauses are up to two leases long, and take no real time there.
+// The test also fails if Work returns an error before its context has ended. Call CheckExclusive inside
+// a synctest bubble, because its pauses are up to two leases long, and take no real time in a bubble.
 func (s *Server) CheckExclusive(section Section) {
 	s.t.Helper()
 	if section.Owners == 0 {
@@ -88,7 +91,8 @@ type check struct {
 	findings []string
 }
 
-// Probe receives the reports of a section under CheckExclusive.
+// Probe is the value that CheckExclusive gives to the Work of a Section. Work calls the methods Pause
+// and Wrote of the Probe.
 type Probe struct {
 	check  *check
 	lease  *holdfast.Lease
@@ -233,8 +237,9 @@ func (c *check) dice(n int) int {
 	return c.random.IntN(n)
 }
 
-// Pause may suspend the process for a while, so that the lock may be lost and granted to another process. Or Pause may
-// inject another fault. It returns when the process goes on.
+// Pause stands for a point at which a process may be suspended. It may suspend the process for so long
+// that the lock is lost and granted to another process. It may inject another fault, or only sleep for
+// some milliseconds. Pause returns when the process goes on.
 func (p *Probe) Pause() {
 	c := p.check
 	p.pauses.begin()
@@ -275,7 +280,7 @@ func (p *Probe) standStill(d time.Duration) {
 	p.way.Refuse(false)
 }
 
-// Wrote reports that a write of this section was accepted just now.
+// Wrote reports to CheckExclusive that the resource has just accepted a write of this section.
 func (p *Probe) Wrote() {
 	c, token := p.check, p.lease.Token()
 	c.mu.Lock()

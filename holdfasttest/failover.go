@@ -46,9 +46,10 @@ func (h *history) back(n int) map[string]redistest.Value {
 	return then
 }
 
-// Failover breaks all connections, and makes a replica the master. This replica lacks the last n writes (at most a
-// hundred), as may happen with asynchronous replication. docs/guarantees.md says what a lock does then. The clock is
-// not set back: if a lease has expired after the lost writes, it is over on the replica too.
+// Failover breaks all connections, and puts a replica in the place of the master. The replica lacks the
+// last n writes (at most a hundred), as can happen with asynchronous replication. docs/guarantees.md
+// says what a lock does after a failover. The server's clock is not set back. So a lease that has
+// expired since the lost writes is over on the replica too.
 func (s *Server) Failover(n int) {
 	s.network.each((*redistest.FaultProxy).Cut)
 	s.mini.SetValues(s.history.back(n), time.Now())

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// HoldElsewhere makes another process hold the lock of that name, as a Mutex or a FairMutex, until release is called or
-// the test ends. If the lock is held, HoldElsewhere waits for it.
+// HoldElsewhere makes another process hold the lock of that name, until the test ends or calls release.
+// The lock may be a Mutex or a FairMutex. If somebody holds the lock already, HoldElsewhere waits until
+// the lock is free.
 func (s *Server) HoldElsewhere(name string) (release func()) {
 	s.t.Helper()
 	l, err := s.operator.FairMutex(name).Lock(s.t.Context())
@@ -28,9 +29,10 @@ func (s *Server) HoldElsewhere(name string) (release func()) {
 	}
 }
 
-// Expire ends all holds on a name in Redis, in the way that a lease ends at its time: locks, leads, leased permits,
-// slots and memberships of shards. Holders notice it when they renew, and waiters when they ask. Expire does nothing to
-// a Once or a Barrier. It also does nothing to what a Client with a WithKeyPrefix holds.
+// Expire ends all holds on a name in Redis, as if their leases had come to their ends. It ends holds of
+// locks, leads, leased permits, slots and memberships of shards. A holder notices the end when it next
+// renews its lease. A waiter notices the end when it next asks Redis. Expire does nothing to a Once or a
+// Barrier, and nothing to the holds of a Client with WithKeyPrefix.
 func (s *Server) Expire(name string) {
 	permits, err := keys.Space("").ForPermits(name)
 	numbers, err2 := keys.Space("").ForSlots(name)
@@ -74,10 +76,10 @@ func (s *Server) takeAway(name, owner string) {
 	}
 }
 
-// Lose removes in Redis what the lease holds, and notifies the holder: the lease's Done is closed, and its Err matches
-// ErrLost. If the lease is on permits or a slot, all holders of permits or slots of that name lose them. The server
-// must be up. If the Client has a WithNameMapper, the lease's name must be the name that is stored in Redis. The Client
-// must have no WithKeyPrefix.
+// Lose removes from Redis what the lease l holds, and notifies the holder: the Done channel of l is
+// closed, and the Err of l matches ErrLost. If l is a lease on permits or on a slot, all holders of
+// permits or slots of that name lose them. The server must be up. If the Client of l has WithNameMapper,
+// the Name of l must be the name that is stored in Redis. The Client of l must not have WithKeyPrefix.
 func (s *Server) Lose(l *holdfast.Lease) {
 	s.t.Helper()
 	if err := s.lose(l); err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Granting returns a Locker that grants every Lock and TryLock at once, to any number of holders.
+// Granting returns a Locker that grants every Lock and TryLock at once, even to several holders at the
+// same time.
 func Granting(t testing.TB) holdfast.Locker {
 	t.Helper()
 	return newGranting(t)
@@ -50,8 +51,8 @@ func (g granting) LeaseFrom(ctx context.Context) (*holdfast.Lease, bool) {
 
 func lockOf(n int64) string { return fmt.Sprintf("granted:%d", n) }
 
-// Busy returns a Locker that somebody else holds until the test ends: TryLock fails with ErrBusy at once, and Lock
-// fails with ErrBusy when its context ends.
+// Busy returns a Locker whose lock another process holds until the test ends. TryLock fails at once, and
+// Lock fails when its context ends. Both errors match ErrBusy.
 func Busy(t testing.TB) holdfast.Locker {
 	t.Helper()
 	s := New(t)
@@ -59,8 +60,9 @@ func Busy(t testing.TB) holdfast.Locker {
 	return s.Client().Mutex("busy")
 }
 
-// LosesAfter returns a Locker that grants every Lock and TryLock at once. Each lease is lost d later: the lease's
-// context ends, and its Err matches ErrLost.
+// LosesAfter returns a Locker that grants every Lock and TryLock at once, even to several holders at the
+// same time. Each lease is lost when the time d has passed since its grant: the contexts of the lease
+// are cancelled, and its Err matches ErrLost.
 func LosesAfter(t testing.TB, d time.Duration) holdfast.Locker {
 	t.Helper()
 	losses := new(sync.WaitGroup)

@@ -56,8 +56,8 @@ func (n *network) set(down bool) {
 	n.down = down
 }
 
-// Down takes the server off the network: connections break, and new connections are refused. The data in
-// Redis stays, and leases in Redis expire at their times.
+// Down takes the server off the network until Up is called: present connections break, and new
+// connections are refused. The data in Redis stays, and leases in Redis expire at their usual times.
 func (s *Server) Down() {
 	s.network.set(true)
 	s.network.each(func(p *redistest.FaultProxy) {
@@ -66,26 +66,27 @@ func (s *Server) Down() {
 	})
 }
 
-// Up ends what Down began: the server accepts connections again.
+// Up puts the server back on the network after Down: the server accepts connections again.
 func (s *Server) Up() {
 	s.network.set(false)
 	s.network.each(func(p *redistest.FaultProxy) { p.Refuse(false) })
 }
 
-// Silence makes all present connections silent, like a network that loses packets: nothing that is sent on them
-// arrives, and no reply comes back. New connections are served.
+// Silence makes all present connections silent, as on a network that loses packets: requests on these
+// connections do not arrive, and no replies come back. New connections work.
 func (s *Server) Silence() { s.network.each((*redistest.FaultProxy).BlackHole) }
 
-// LoseReplies makes the server run the next n scripts, and break the connection instead of sending each reply. So no
-// caller learns whether its script ran. Each request of Holdfast is a script, except subscriptions.
+// LoseReplies makes the server lose the replies to the next n scripts: the server runs each script, but
+// breaks the connection instead of sending the reply. So no caller learns whether its script ran. All
+// requests of Holdfast are scripts, except subscriptions.
 func (s *Server) LoseReplies(n int) {
 	s.network.mu.Lock()
 	defer s.network.mu.Unlock()
 	s.network.replies = n
 }
 
-// DropMessages loses all messages that announce a release, until restore is called. Waiters must then notice a release
-// without a message.
+// DropMessages makes the server lose all messages that announce a release, until the test calls restore.
+// Waiters must then notice a release without a message.
 func (s *Server) DropMessages() (restore func()) {
 	s.mini.DropMessages(true)
 	return func() { s.mini.DropMessages(false) }

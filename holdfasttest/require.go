@@ -12,14 +12,16 @@ import (
 // settles is how long a state that a test requires may take to come: a release, or a clean-up, may be under way.
 const settles = 5 * time.Second
 
-// RequireHeld ends the test as failed if nobody holds the name within 5 s.
+// RequireHeld waits until somebody holds the name. If nobody holds it after 5 s, RequireHeld fails the
+// test and ends it.
 func (s *Server) RequireHeld(name string) {
 	s.t.Helper()
 	s.require(name, "held", func(i holdfast.Inspection) bool { return len(i.Holders) > 0 || i.Taken > 0 })
 }
 
-// RequireFree ends the test as failed if, for 5 s, somebody holds the name or waits for it. It does not see the waiters
-// of a Latch or a Semaphore.
+// RequireFree waits until nobody holds the name and nobody waits for it. If somebody holds the name or
+// waits for it for 5 s, RequireFree fails the test and ends it. RequireFree does not see callers that
+// wait for a Latch or a Semaphore.
 func (s *Server) RequireFree(name string) {
 	s.t.Helper()
 	s.require(name, "free", func(i holdfast.Inspection) bool { return !busy(i) })
@@ -45,8 +47,10 @@ func (s *Server) require(name, what string, is func(holdfast.Inspection) bool) {
 	}
 }
 
-// RequireNoLeases ends the test as failed if, for 5 s, something on the server is held by a lease, or somebody waits.
-// It does not see the permits of a Semaphore, which have no lease, and the waiters of a Latch or a Semaphore.
+// RequireNoLeases waits until no lease holds anything on the server, and nobody waits for anything. If
+// something is held or somebody waits for 5 s, RequireNoLeases fails the test and ends it.
+// RequireNoLeases does not see the permits of a Semaphore, which have no lease. It also does not see
+// callers that wait for a Latch or a Semaphore.
 func (s *Server) RequireNoLeases() {
 	s.t.Helper()
 	var left []holdfast.Inspection
@@ -69,8 +73,8 @@ func (s *Server) RequireNoLeases() {
 	}
 }
 
-// RequireTokensGrow ends the test as failed if a fencing token is not greater than the token before it. Give the tokens
-// in the order of their grants.
+// RequireTokensGrow fails the test and ends it, if one of the fencing tokens is not greater than the
+// token before it. Give the tokens in the order in which they were granted.
 func (s *Server) RequireTokensGrow(tokens ...int64) {
 	s.t.Helper()
 	for n := 1; n < len(tokens); n++ {

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// Server is a Redis in memory. Several goroutines may call its methods at the same time, except the methods that can
-// fail the test. Call those only on the test's own goroutine: Client, Redis, Addr, HoldElsewhere, Lose, CheckExclusive
-// and those that begin with Require.
+// Server is a Redis server in memory. Several goroutines may call its methods at the same time, except
+// the methods that can fail the test: Client, Redis, Addr, HoldElsewhere, Lose, CheckExclusive, and the
+// methods whose names begin with Require. Call those methods only on the test's own goroutine.
 type Server struct {
 	t        testing.TB
 	mini     *redistest.MiniServer
@@ -25,8 +25,9 @@ type Server struct {
 	operator *holdfast.Client // looks on, and is "elsewhere"; its own network is never disturbed
 }
 
-// New starts a server. When the test ends, the clients are closed, and then the server stops. If New is
-// called inside a synctest bubble, the server runs inside the bubble, and its clock is the bubble's.
+// New starts a Server. When the test ends, the Clients of the Server are closed first, and then the
+// Server stops. If New is called inside a synctest bubble, the Server runs inside the bubble, and uses
+// the bubble's clock.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, mini: redistest.Mini(t)}
@@ -37,8 +38,9 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Client returns a Client of the server, with its own network. Each Client stands for one process in the
-// test. It is closed when the test, or the test's bubble, ends.
+// Client returns a Client of the server. Each Client stands for one process in the test, and has its own
+// connections to the server. The Client is closed when the test ends, or the synctest bubble of the
+// test.
 func (s *Server) Client(options ...holdfast.Option) *holdfast.Client {
 	s.t.Helper()
 	return s.process(s.network.join(s.mini.Proxy()), options...)
@@ -52,15 +54,17 @@ func (s *Server) process(way *redistest.FaultProxy, options ...holdfast.Option) 
 	return c
 }
 
-// Redis returns a go-redis client of the server, for commands that a program sends to Redis without Holdfast. It meets
-// the same faults as the Clients.
+// Redis returns a go-redis client of the server, for commands that a program sends to Redis without
+// Holdfast. The faults of the network that the test chooses meet this client as they meet the Clients.
 func (s *Server) Redis() *redis.Client {
 	s.t.Helper()
 	return s.network.join(s.mini.Proxy()).Client(s.t)
 }
 
-// Addr returns an address of the server on the loopback, for programs to which a test cannot give a dialer. A
-// connection to this address meets the same faults as the Clients. A synctest bubble cannot wait for such a connection.
+// Addr returns an address of the server on the loopback interface. Use it for a program to which the
+// test cannot give a Client or a dialer. The faults of the network that the test chooses meet a
+// connection to this address as they meet the Clients. A synctest bubble cannot wait for a connection to
+// this address.
 func (s *Server) Addr() string {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

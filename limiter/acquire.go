@@ -18,19 +18,22 @@ type concurrency struct {
 	set bool
 }
 
-// Acquire waits until fewer than n leases of Concurrent(n) are taken, and takes a lease. Then it takes one unit of the
-// rate, and waits for that unit as Wait does. It returns the lease, which the caller must release when its work is
-// done. The lease is a permit of a PermitSemaphore, renewed or fixed as the Client's defaults say. If the process dies,
-// the permit is free when the lease is over.
+// Acquire takes one lease of Concurrent(n) and one unit of the rate. First Acquire waits until fewer
+// than n leases are taken, and takes a lease. After that it takes one unit, and waits until the unit may
+// be used, as Wait does. Acquire returns the lease. The caller must release the lease when its work is
+// done. The lease is a permit of a PermitSemaphore, and is renewed or fixed as the Client's defaults
+// say. If the process dies, the permit is free when the lease is over.
 //
-// If ctx ends, or if its deadline is before the time of the unit, nothing is taken. The error is then the error of
-// PermitSemaphore.Acquire or of Wait. If the Limiter was made without Concurrent, the error matches ErrBadArgument.
+// If ctx ends, or if ctx's deadline is before the unit may be used, Acquire returns the error that
+// PermitSemaphore.Acquire or Wait has returned. Acquire then keeps no lease, and gives the unit back as
+// Wait does. If the Limiter was made without Concurrent, the error matches ErrBadArgument.
 func (l *Limiter) Acquire(ctx context.Context) (*lease.Lease, error) {
 	return l.acquire(ctx, "acquire", lease.Locker.Lock, func() error { return l.Wait(ctx, 1) })
 }
 
-// Locker returns the limiter as a Locker, for Do and any other function that takes a Locker. Its Lock is Acquire. Its
-// TryLock is Acquire without a wait: if no lease or no unit is free, the error matches ErrBusy.
+// Locker returns the limiter as a Locker, for Do and any other function that takes a Locker. The Lock of
+// the Locker is Acquire. The TryLock of the Locker takes a lease and a unit as Acquire does, but does
+// not wait. If no lease or no unit is free, the error of TryLock matches ErrBusy.
 func (l *Limiter) Locker() lease.Locker { return locker{l} }
 
 type locker struct{ *Limiter }

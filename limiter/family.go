@@ -106,16 +106,17 @@ func (l *Limiter) look(ctx context.Context, fresh time.Duration) (answer, error)
 	return l.take(ctx, &q)
 }
 
-// Set sets the rate for all processes and all keys, by the options Rate and Burst of Client.Limiter. The rate is in
-// force until the next Set. But if no process uses the limiter for 30 days, Redis forgets the rate. Units that were
-// taken stay taken.
+// Set sets the rate of the limiter for all processes and all keys. It takes the options Rate and Burst,
+// which Client.Limiter takes too. The rate is in force until the next Set, but Redis forgets the rate if
+// no process uses the limiter for 30 days. Units that were taken before the Set stay taken.
 //
-// The limit itself has the new rate from the next call on. For keys, and for calls that wait, other processes learn of
-// the rate within 1.25 s. With Share, a process whose call was refused just before may also refuse calls for another
-// 1.25 s. Waiting calls keep their order, and get new times. If Set is called on a limit that For has returned, the
-// rate is for that key only, until the next Set on the Limiter.
+// The limit of the Limiter itself, without a key, has the new rate from the next call on. For the limits
+// of keys, and for calls that wait, other processes learn of the new rate within 1.25 s. With Share, a
+// process that refused a call just before the Set may go on to refuse calls for 1.25 s more. Calls that
+// wait keep their order, and get new times. If Set is called on a limit that For has returned, the new
+// rate is for that key only, until the next Set on the Limiter itself.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error. If the rate may have been set
+// If ctx ends before Redis has answered, the error matches ctx's error. If Redis may have set the rate
 // nevertheless, the error also matches ErrUnknown.
 func (l *Limiter) Set(ctx context.Context, options ...Option) error {
 	if err := l.set(ctx, options); err != nil {

@@ -1,6 +1,7 @@
-// Package limiter bounds how much all processes together do in a given time. Examples are 100 calls of an API a minute,
-// or the requests of one user. If a caller comes too early, it is refused or it waits, as the program chooses. Waiting
-// callers are served in the order in which they came.
+// Package limiter bounds how many units all processes together take in a given time. A unit is whatever
+// the program counts, such as one call of an API or one request of a user. If a caller comes too early,
+// Allow refuses the call, and Wait makes the caller wait. Waiting callers are served in the order in
+// which their requests reached Redis.
 //
 // Programs make a Limiter with Client.Limiter:
 //
@@ -11,15 +12,17 @@
 //
 // # How it counts
 //
-// A limiter counts by GCRA, the generic cell rate algorithm, in one script, on the server's clock. For a limit Redis
-// stores one number, the debt: the time until the limit is full again. Each unit that is taken adds d/n of Rate(n, d)
-// to the debt, and the debt shrinks as time passes. A unit may be taken at once if the debt, with that unit, is at most
-// the time of Burst. A caller that must wait also adds its units to the debt first. So it knows to the microsecond when
-// its units may be used, and sleeps until then, without asking again. So callers of all processes are served in the
-// order in which their requests reached Redis.
+// A limiter counts by GCRA, the generic cell rate algorithm. A script in Redis counts, by the clock of
+// the Redis server. For each limit Redis stores one number, the debt. The debt is the time until the
+// limit is full again if nobody takes units. With Rate(n, d), each unit that is taken adds d/n to the
+// debt, and the debt shrinks as time passes. With Burst(b), a caller may take a unit at once if the
+// debt, with the d/n of this unit added, is at most b*d/n. If the caller must wait, the script adds d/n
+// for each of its units to the debt nevertheless, and answers to the microsecond when the caller may use
+// the units. The caller sleeps until then, and does not ask again. For this reason callers of all
+// processes are served in the order in which their requests reached Redis.
 //
-// A limit has one key in Redis, which expires when the limit is full again. docs/limiter.md says what a limiter
-// promises, and what it costs.
+// Each limit has one key in Redis. The key expires when the limit is full again or, if Set has set a
+// rate, 30 days after that. docs/limiter.md says what a limiter promises, and what it costs.
 package limiter
 
 import (
@@ -46,12 +49,12 @@ const (
 	most = 1 << 40
 )
 
-// Limiter bounds how much is done in a given time. All callers that use a Limiter of the same name share
-// one limit.
+// Limiter bounds how many units are taken in a given time. All Limiters of the same name, in all
+// processes, share one limit.
 //
-// Any number of goroutines may use one Limiter. Make one for each name and keep it, and get the limits
-// of keys from it by For: a Limiter remembers the rate that Set has set, and the units that its process
-// has taken by Share.
+// Any number of goroutines may use one Limiter. Make one Limiter for each name, keep it, and get the
+// limits of keys from it by For. Do not make a new one for each call, because a Limiter remembers the
+// rate that Set has set, and the units that it has taken in advance for its process by Share.
 type Limiter struct {
 	engine *engine.Engine
 	name   string
@@ -62,7 +65,7 @@ type Limiter struct {
 	err    error // why it cannot be used
 }
 
-// Semaphore has the methods of a PermitSemaphore that a Limiter uses.
+// Semaphore has the methods of a PermitSemaphore that a Limiter calls for Concurrent.
 type Semaphore interface {
 	Locker(n int) lease.Locker
 	LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool)
@@ -70,8 +73,10 @@ type Semaphore interface {
 	SetPermits(ctx context.Context, n int) error
 }
 
-// New returns the limiter of that name. mapped is the name that is stored in Redis. semaphore makes the semaphore of
-// Concurrent. New does no I/O. If an argument is wrong, every call on the Limiter returns the error.
+// New returns the limiter of that name. Programs call Client.Limiter, which calls New. mapped is the
+// name as it is stored in Redis. If options has Concurrent, New calls semaphore to make the
+// PermitSemaphore of Concurrent. New does no I/O. If an argument is wrong, every call on the returned
+// Limiter returns the error.
 func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, options []Option) *Limiter {
 	l := &Limiter{engine: e, name: name, mapped: mapped, alone: true, family: new(family)}
 	if l.err = e.Broken(); l.err == nil {
@@ -88,9 +93,11 @@ func New(e *engine.Engine, name, mapped string, semaphore func() Semaphore, opti
 	return l
 }
 
-// For returns the limit of a key, such as a user or an address: each key has its own limit, at the same rate. For does
-// no I/O, and may be called anew for each request. The returned limit has the name "<name>:<key>". In the key part of
-// that name, "%" is written "%25" and ":" is written "%3A". The key may be any bytes, but not empty.
+// For returns the limit of one key, such as a user or an address. Each key has its own limit, and all
+// keys have the rate of the Limiter, except a key that has got its own rate by Set. For does no I/O, so
+// a program may call For anew for each request. The returned limit has the name "<name>:<key>". In the
+// name that is stored in Redis, each "%" of the key is written "%25", and each ":" of the key is written
+// "%3A". The key may be any bytes, but not empty.
 func (l *Limiter) For(key string) *Limiter {
 	l = engine.Made(l)
 	of := &Limiter{engine: l.engine, name: l.name + ":" + key, family: l.family, err: engine.Usable(l.engine, l.err)}
@@ -103,35 +110,41 @@ func (l *Limiter) For(key string) *Limiter {
 	return of
 }
 
-// Name returns the name that the limiter was made with. If For has made the limiter, its name is
-// "<name>:<key>".
+// Name returns the name that the program gave to Client.Limiter. If For has made the limiter, Name
+// returns "<name>:<key>".
 func (l *Limiter) Name() string { return engine.Made(l).name }
 
-// Decision is what Allow returns.
+// Decision is the answer of Allow. It says whether the call is allowed, and has the state of the limit
+// directly after the call.
 type Decision struct {
+	// Allowed is true if the caller may go on, and false if Allow refused the call.
 	Allowed bool
-	// Remaining is how many units could be taken at once directly after this call.
+	// Remaining is how many units callers could take at once directly after this call of Allow.
 	Remaining int
-	// RetryAfter is the time until the same call would be allowed, if nobody else takes units before. It is
-	// 0 if the call was allowed. It is also 0 if the answer that refused the call was lost, and the call
-	// would be allowed by now.
+	// RetryAfter is the time until Allow would allow the same call, if no other caller takes units in
+	// the meantime. RetryAfter is 0 if the call was allowed. RetryAfter is also 0 for a refused call if
+	// Redis's answer to the call was lost, and Allow would allow the same call by now.
 	RetryAfter time.Duration
-	// ResetAfter is the time until the limit is full again, if nobody takes units.
+	// ResetAfter is the time until the limit is full again, if no other caller takes units in the
+	// meantime.
 	ResetAfter time.Duration
 
-	// Rate, Per and Burst are the rate in force: the rate of the options, or the rate that Set has set.
+	// Rate, Per and Burst are the rate in force: Rate units in each Per, and at most Burst units at
+	// once. If Set has set a rate, that rate is in force. Otherwise the rate of the options is in force.
 	Rate  int
 	Per   time.Duration
 	Burst int
 }
 
-// Allow takes n units if the limit has n units now, and reports whether it took them. It does not wait for units. If
-// Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable. With
-// OnUnavailable(Allow) the call is allowed then, and the rest of the Decision is zero. A call that is refused or fails
-// takes nothing. If calls for one unit come while their process is asking Redis, they are sent together, and are
-// allowed in the order in which they came.
+// Allow takes n units if the limit has n units now. The field Allowed of the Decision says whether Allow
+// took them. Allow does not wait for units. A call of Allow that is refused or fails takes nothing. If
+// goroutines of this process call Allow for one unit while the process is asking Redis for others, the
+// process sends their calls together, and the calls are allowed in the order in which they came.
 //
-// If n is less than 1 or greater than the burst, the error matches ErrBadArgument.
+// If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable. If
+// the Limiter has OnUnavailable(limiter.Allow), the call is allowed instead, without an error, and all
+// other fields of the Decision are zero. If n is less than 1 or greater than the burst, the error
+// matches ErrBadArgument.
 func (l *Limiter) Allow(ctx context.Context, n int) (Decision, error) {
 	if err := l.check(n); err != nil {
 		return Decision{}, l.fail("take from", err)

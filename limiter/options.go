@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Option configures a Limiter.
+// Option configures a Limiter. Programs give options to Client.Limiter. Limiter.Set takes only Rate and
+// Burst.
 type Option func(*settings)
 
 // settings are what the options of a Limiter set.
@@ -25,46 +26,54 @@ type settings struct {
 	burstSet, concurrentSet, shareSet bool
 }
 
-// Rate sets how much the limit allows: n units in each d, one by one, in even steps of d/n. n is at least 1, and at
-// most a million for each second of d. d is at most 366 days, in whole microseconds. Every Limiter needs a Rate.
+// Rate sets how many units the limit allows: n units in each time d. The limit allows them one by one,
+// in even steps of d/n. n must be at least 1, and at most a million for each second of d. d must be at
+// most 366 days, and is counted in whole microseconds. Every Limiter needs a Rate.
 func Rate(n int, d time.Duration) Option {
 	return func(s *settings) { s.count, s.period = n, d }
 }
 
-// Burst sets how many units may be taken at once when the limit is full: b, at least 1. So in any time t the limit
-// allows at most b + n*t/d units, with the n and d of Rate. If b is 1, units are always at least d/n apart. The default
-// is the n of Rate. The time d/n*b must be at most 366 days.
+// Burst sets how many units callers may take at once when the limit is full: b units. With Rate(n, d),
+// the limit allows at most b + n*t/d units in any time t. If b is 1, any two units are at least d/n
+// apart. By default b is the n of Rate. b must be at least 1, and b*d/n must be at most 366 days.
 func Burst(b int) Option {
 	return func(s *settings) { s.burst, s.burstSet = b, true }
 }
 
-// Concurrent bounds how many leases of Acquire there are at the same time: at most n, in all processes and for all keys
-// together. n is from 1 to a million. The leases are permits of the PermitSemaphore "<name>:concurrent", which Acquire
-// sets to n. If processes give different values of n, the value of the process that began last counts.
+// Concurrent bounds how many leases of Acquire are held at the same time: at most n leases, in all
+// processes and for all keys of the Limiter together. n must be from 1 to a million. Each lease is a
+// permit of the PermitSemaphore "<name>:concurrent". Acquire sets the number of permits of that
+// PermitSemaphore to n. If processes give different values of n, the value of the process whose first
+// Acquire came last counts.
 func Concurrent(n int) Option {
 	return func(s *settings) { s.concurrent, s.concurrentSet = n, true }
 }
 
-// Share makes Allow take more units from Redis in one request than its callers want, if the limit has them. Allow
-// serves the next calls of this process from these units. So it asks Redis at most once for each k units. Units that
-// are unused a second later are given back. So a process may keep k units from other processes, and in any time each
-// process may allow k more units than without Share. k is from 1 to the burst. The default is 1.
+// Share makes Allow take more units from Redis in one request than its callers want at that moment, if
+// the limit has more. Allow keeps the additional units in this process, and serves the next calls of
+// this process from them. In this way Allow asks Redis at most once for each k units. If the process
+// does not use the additional units within a second, Allow gives them back.
+//
+// With Share, a process may keep k units from other processes, and in any time each process may allow k
+// more units than without Share. k must be from 1 to the burst. The default is 1.
 func Share(k int) Option {
 	return func(s *settings) { s.share, s.shareSet = k, true }
 }
 
-// Unavailable says what a Limiter does if Redis does not answer in time.
+// Unavailable says what a Limiter does if Redis does not answer in time: see OnUnavailable.
 type Unavailable int
 
 const (
-	// Refuse returns an error that matches ErrUnavailable. It is the default.
+	// Refuse makes calls fail with an error that matches ErrUnavailable, if Redis does not answer in
+	// time. It is the default.
 	Refuse Unavailable = iota
-	// Allow allows every call, without an error.
+	// Allow makes the rate allow every call without an error, if Redis does not answer in time.
 	Allow
 )
 
-// OnUnavailable sets what Allow, Wait, Reserve and Acquire do about the rate if Redis does not answer in time. The
-// default is Refuse. It does not change the bound of Concurrent: if Redis does not answer, Acquire gets no lease.
+// OnUnavailable sets whether the rate allows calls of Allow, Wait, Reserve and Acquire if Redis does not
+// answer in time: see Refuse and Allow. The default is Refuse. OnUnavailable does not change the bound
+// of Concurrent: if Redis does not answer, Acquire gets no lease and fails.
 func OnUnavailable(u Unavailable) Option {
 	return func(s *settings) { s.unavailable = u }
 }

@@ -13,16 +13,20 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Wait takes n units, and waits until their time. Callers of all processes get their times in the order in which their
-// requests reached Redis. Wait asks Redis once, and then sleeps until the time in the answer. Only Set can change that
-// time.
+// Wait takes n units, and returns when the caller may use them. Callers of all processes may use their
+// units in the order in which their requests reached Redis. Wait sends one request to Redis. Redis
+// answers when the units may be used, and Wait sleeps until then. Only a Set can change that time during
+// the sleep.
 //
-// If the time in the answer is after ctx's deadline, Wait returns at once and takes nothing: the error matches ErrBusy,
-// and is a BusyError whose Left says how long the wait would have been. If ctx ends while Wait sleeps, the error
-// matches ctx's error and ErrBusy. Wait then gives the units back, if nobody has taken units after them. Otherwise
-// their time passes unused, and other callers keep their times. If Redis does not answer before ctx's deadline, the
-// error matches ErrUnavailable, unless OnUnavailable(Allow) allows the call. If n is less than 1 or greater than the
-// burst, the error matches ErrBadArgument.
+// If the units may be used only after ctx's deadline, Wait returns at once and takes nothing. The error
+// then matches ErrBusy and contains a BusyError. The field Left of the BusyError says how long the wait
+// would have been. If ctx ends while Wait sleeps, the error matches ctx's error and ErrBusy. In that
+// case Wait gives its units back if no other caller has taken units since. If another caller has, the
+// units are lost, and no other caller waits for a shorter time than before.
+//
+// If Redis does not answer before ctx's deadline, the error matches ErrUnavailable, unless
+// OnUnavailable(limiter.Allow) allows the call. If n is less than 1 or greater than the burst, the error
+// matches ErrBadArgument.
 func (l *Limiter) Wait(ctx context.Context, n int) error {
 	if err := l.check(n); err != nil {
 		return l.fail("wait for", err)
@@ -109,13 +113,17 @@ func (p *turn) nap(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Reservation stands for units that were taken for a future time. It does not have to be released.
+// Reservation stands for units that Reserve has taken for a later time. A program does not have to
+// release a Reservation. Cancel gives the units back.
 type Reservation struct{ turn turn }
 
-// Reserve takes n units, and returns without waiting for their time. The Reservation says when the units may be used. A
-// later Set does not change that time. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
-// ErrUnavailable, unless OnUnavailable(Allow) allows the call. If n is less than 1 or greater than the burst, the error
-// matches ErrBadArgument. If the units could be used only in more than 366 days, the error matches ErrBusy.
+// Reserve takes n units, and returns without waiting until they may be used. The returned Reservation
+// says when the caller may use the units. A later Set does not change that time.
+//
+// If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable,
+// unless OnUnavailable(limiter.Allow) allows the call. If n is less than 1 or greater than the burst,
+// the error matches ErrBadArgument. If the units may be used only after more than 366 days, the error
+// matches ErrBusy.
 func (l *Limiter) Reserve(ctx context.Context, n int) (*Reservation, error) {
 	if err := l.check(n); err != nil {
 		return nil, l.fail("reserve from", err)
@@ -129,7 +137,8 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (*Reservation, error) {
 	return &Reservation{p}, nil
 }
 
-// Delay returns how long the caller must wait until it may use the units: 0 if it may use them now.
+// Delay returns how long the caller must wait before it may use the reserved units. Delay returns 0 if
+// the caller may use them now.
 func (r *Reservation) Delay() time.Duration {
 	if r == nil {
 		return 0
@@ -137,11 +146,12 @@ func (r *Reservation) Delay() time.Duration {
 	return max(time.Until(r.turn.at), 0)
 }
 
-// Cancel gives the units back, if nobody has taken units after them. If somebody has, that caller keeps its time, and
-// the time of these units passes unused. A second Cancel does nothing.
+// Cancel gives the reserved units back, if no other caller has taken units since Reserve took these. If
+// another caller has, the reserved units are lost, and no other caller waits for a shorter time than
+// before. A second Cancel does nothing.
 //
-// Cancel goes on when ctx is cancelled. If Redis does not answer within 3 s, Cancel returns an error
-// that matches ErrUnavailable, and tries again in the background.
+// Cancel goes on even if ctx is cancelled. If Redis does not answer within 3 s, Cancel returns an error
+// that matches ErrUnavailable, and goes on trying in the background.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	if r == nil || r.turn.id == "" {
 		return nil

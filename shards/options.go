@@ -14,18 +14,18 @@ import (
 
 // The bounds of the arguments.
 const (
-	// MaxShards is the greatest number of shards that one name may have.
+	// MaxShards is how many shards one name may have at most.
 	MaxShards = 4096
-	// MaxWeight is the greatest weight of a member.
+	// MaxWeight is the greatest weight that the option Weight accepts.
 	MaxWeight = 1000
-	// MaxIdentity is how many bytes an identity may have.
+	// MaxIdentity is how many bytes the name of a member may have at most: see the option Identity.
 	MaxIdentity = 256
-	// MaxValue is how many bytes a value may have.
+	// MaxValue is how many bytes the text of a member may have at most: see the option Value.
 	MaxValue = 4096
 )
 
-// Option configures a Shards, which is one member. An Option given to Client.Shards applies only to the
-// Shards that it returns.
+// Option configures a Shards, which is one member. Options that are given to Client.Shards apply only to
+// the Shards that this call returns.
 type Option func(*config)
 
 type config struct {
@@ -36,37 +36,41 @@ type config struct {
 	hold     hold.Settings
 }
 
-// Identity sets the name of this member, which Owner and Watch return to other processes. The name has at most 256
-// bytes, and several members may have the same name. The default is "<hostname>:<process id>". Everybody who may read
-// from Redis can see the name.
+// Identity sets the name of this member. Owner and Watch return the name to all processes. The name has
+// at most 256 bytes, and several members may have the same name. Everybody who may read from Redis can
+// see the name. The default is "<hostname>:<process id>".
 func Identity(name string) Option { return func(c *config) { c.identity = name } }
 
-// Value sets a text of this member that other processes can read, for example its address: at most 4096 bytes. The
-// default is "".
+// Value sets a text of this member, for example its address. Owner and Watch return the text to all
+// processes. v has at most 4096 bytes. The default is "".
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
-// Weight sets how many shards the member takes: members share the shards in proportion to their weights, to within one
-// shard. w is from 1 to MaxWeight; the default is 1.
+// Weight sets the weight of this member. The members of one name share the shards in proportion to their
+// weights, to within one shard. w must be from 1 to MaxWeight. The default is 1.
 func Weight(w int) Option { return func(c *config) { c.weight = w } }
 
-// Moves bounds how many shards move between members at the same time, shards that are free included: to n, or to a few
-// more than n if works stop slowly while other members join. A member may take any number of free shards, such as the
-// shards of a member that has died. The default is 0, no bound. All members should give the same n.
+// Moves bounds how many shards move between members at the same time: at most n. Shards that are free
+// count as moving. If works stop slowly while other members join, a few more than n shards may move.
+// Moves does not bound how many free shards a member takes, such as the shards of a member that has
+// died. The default is 0, which means no bound. All members should give the same n.
 func Moves(n int) Option { return func(c *config) { c.moves = n } }
 
-// Lease sets how long a member keeps its shards after the last renewal of its lease: d, at least lease.MinLease. If the
-// member's process dies, other members take its shards within d plus a second. The lease is renewed after each third of
-// d. The default is the Client's, 30 s without WithDefaults.
+// Lease makes the lease of a member d long: after the last renewal of its lease, the member keeps its
+// shards for the time d. If the process of the member dies, other members take its shards within d plus
+// one second. Holdfast renews the lease every third of d. d must be at least lease.MinLease. The default
+// is the length that the Client's WithDefaults sets, or 30 s.
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
-// Grace is for a member whose lease is not renewed. It makes the contexts of the member's works end d before other
-// members can take its shards, so that the works have time to stop: see lease.Grace. When a shard moves between living
-// members, Grace plays no part: the new member waits until the work has returned. The default is the Client's, 0
-// without WithDefaults.
+// Grace is for a member whose lease is not renewed. It makes the contexts of the member's works end d
+// before other members can take the member's shards, so that the works have time to stop: see
+// lease.Grace. Grace has no effect if a shard moves from one living member to another, because the new
+// member waits until the work of the former member has returned. The default is the grace that the
+// Client's WithDefaults sets, or 0.
 func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
 
-// Replicas lets a process become a member only if n replicas of the master acknowledge its lease: see lease.Replicas.
-// Changes of the division of the shards do not wait for replicas. The default is the Client's, 0 without WithDefaults.
+// Replicas lets this process become a member only if n replicas of the master acknowledge the lease of
+// the member: see lease.Replicas. When shards move from member to member, Holdfast does not wait for
+// replicas. The default is the number of replicas that the Client's WithDefaults sets, or 0.
 func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
 
 // newConfig applies the options to the defaults. A membership is always renewed: of the Client's defaults only the

@@ -12,29 +12,32 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Info says who has a shard, according to Redis. If no member has the shard, only the field Shard is
-// set.
+// Info says which member has a shard, according to Redis. If no member has the shard, all fields except
+// Shard are zero.
 type Info struct {
+	// Shard is the number of the shard.
 	Shard int
-	// Identity and Value are as the options of the member that has the shard set them.
+	// Identity and Value are the texts that the member has set by the options Identity and Value.
 	Identity string
 	Value    string
-	// Token is the member's fencing token for the shard. It is 0 if no member has the shard.
+	// Token is the member's fencing token for the shard. Token is 0 if no member has the shard.
 	Token int64
-	// Left is how long the member's lease lasts if it is not renewed again.
+	// Left is how long the member's lease lasts if the member does not renew it again.
 	Left time.Duration
 }
 
-// Owned reports whether a member has the shard.
+// Owned reports whether a member has the shard. If not, the shard is moving between two members, or
+// there are no members.
 func (i Info) Owned() bool { return i.Token != 0 }
 
-// Owner returns which member has the shard of a key: see Of. Info.Owned is false if no member has the shard: it is
-// moving between two members, or there are no members. Owner asks Redis's master once, and waits for the answer as long
-// as ctx allows, at most 3 s. To route many requests, use Watch instead.
+// Owner returns which member has the shard to which key belongs: see Of. If no member has the shard,
+// Owned of the returned Info is false. In that case the shard is moving between two members, or there
+// are no members. Owner asks the master of Redis once, and waits for the answer as long as ctx allows,
+// but at most 3 s. If you route many requests, use Watch instead.
 //
-// The member may give the shard up in the next instant. If something must not happen twice, do it in the member's work,
-// with the work's context and token. If the members use another number of shards than this Shards, the error matches
-// ErrBadArgument.
+// The member may give the shard up directly after the answer. If something must not happen twice, do it
+// in the work of the member that has the shard, with the context and the token of that work. If the
+// members have another number of shards than this Shards, the error matches ErrBadArgument.
 func (s *Shards) Owner(ctx context.Context, key string) (Info, error) {
 	const op = "query"
 	if err := s.usable(); err != nil {

@@ -14,26 +14,30 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// Run makes this process a member until ctx ends. For each shard that the member has, Run calls work on a goroutine of
-// its own. The work's context ends
+// Run makes this process a member until ctx ends. For each shard that the member has, Run calls work on
+// a separate goroutine, with a context. That context ends in these cases:
 //
-//   - when another member is to have the shard: the context's cause matches ErrResigned. The other member begins its
-//     work only after this work has returned. If this work goes on for a whole lease, Run logs that. The work on other
-//     shards goes on.
-//   - when the member's lease is lost, with ErrLost: Redis was out of reach for a lease, or has refused the member's
-//     requests for a lease and 3 s, or has lost its data. Then the contexts of all works end, before other members can
-//     have their shards. When the works have returned, Run goes on as a new member.
-//   - when ctx ends. When all works have returned, Run gives the shards up, and returns an error that matches ctx's
-//     error.
-//   - when Close or Shutdown of the Client begins, with ErrClosed. Run then returns ErrClosed.
+//   - Another member is to have the shard. The cause of the context then matches ErrResigned. The other
+//     member begins its work only after this work has returned. If this work goes on for a whole lease
+//     after its context has ended, Run logs this. The works on the member's other shards go on.
+//   - The member's lease is lost. The cause then matches ErrLost. The lease is lost if Redis was out of
+//     reach for the length of a lease, if Redis has refused the member's requests for the length of a
+//     lease plus 3 s, or if Redis has lost its data. The contexts of all works of the member end before
+//     other members can have its shards. When these works have returned, Run goes on as a new member.
+//   - ctx ends. When all works have returned, Run gives the shards up, and returns an error that matches
+//     ctx's error.
+//   - Close or Shutdown of the Client begins. The cause then matches ErrClosed. When all works have
+//     returned, Run returns an error that matches ErrClosed.
 //
-// If a work returns before its context ends, Run logs its error, if any, and calls the work again after a second, then
-// after longer pauses, up to 30 s. After a work that lasted a minute, the pause is a second again. If a work panics,
-// the process ends, and other members take its shards when its lease is over.
+// If a work returns before its context ends, Run logs the error of the work, if there is one. Run then
+// pauses for a second, and calls the work again. If the work returns again and again, the pauses become
+// longer, up to 30 s. After a work that lasted a minute, the pause is a second again. If a work panics,
+// the process ends, and other members take the member's shards when the member's lease is over.
 //
-// Errors of Redis do not end Run. If a retry alone does not mend the error (ErrDenied, ErrWrongType, members with
-// another size), Run logs it, and tries again after a second, then after longer pauses, up to 5 s. If an argument is
-// wrong, or if another Run of this Shards goes on, Run returns an error that matches ErrBadArgument at once.
+// Errors of Redis do not end Run. If trying again does not help, because the error matches ErrDenied or
+// ErrWrongType or because other members have another size, Run logs the error. It then pauses for a
+// second and tries again. The pauses become longer, up to 5 s. If an argument of the Shards is wrong, or
+// if another Run of this Shards goes on, Run returns at once an error that matches ErrBadArgument.
 func (s *Shards) Run(ctx context.Context, work func(ctx context.Context, s *Shard) error) error {
 	const op = "run"
 	if err := s.usable(); err != nil {

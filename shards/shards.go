@@ -1,5 +1,5 @@
-// Package shards divides work among processes. There is a fixed number of shards, and each shard belongs to one member,
-// that is, to one process, at a time.
+// Package shards divides work among processes. There is a fixed number of shards. Each process that does
+// work is a member, and each shard belongs to at most one member at a time.
 //
 // Programs make a Shards with Client.Shards:
 //
@@ -10,21 +10,24 @@
 //
 // # How it works
 //
-// Each member has one lease. Its shards have no leases of their own: a table in Redis says which shards a member has,
-// and it has them as long as its lease lasts. So one renewal keeps all of the member's shards, and when its lease is
-// over, all of them are free at the same instant.
+// Each member has one lease, and its shards have no leases of their own. A table in Redis says which
+// shards each member has. A member has its shards as long as its lease lasts. So one renewal keeps all
+// shards of a member, and when the member's lease is over, all its shards are free at the same instant.
 //
-// There is no leader. A script, balance.lua, computes how many shards the member that asks should have. If the member
-// has too many, it gives some up, those first that it got last. If it has too few, it takes free shards. A member asks
-// when a message says that something has changed, when the lease of another member ends, and every 1.25 s. To give a
-// shard up, a member first ends the work on it, and sends another request when the work has returned.
+// There is no leader. When a member asks Redis, the script balance.lua computes how many shards this
+// member should have. If the member has too many shards, it gives up those that it got last. If the
+// member has too few, it takes free shards. A member asks when a message says that something has
+// changed, when the lease of another member ends, and every 1.25 s. To give a shard up, a member first
+// ends the work on the shard. When the work has returned, the member sends another request, and the
+// shard is free.
 //
-//	run.go      Run: members, one after the other
-//	member.go   one membership: its wait, its requests, what follows from their answers
+//	run.go      Run, which makes one membership after another
+//	member.go   one membership: how it waits, what it asks, and what it does with the answers
 //	work.go     the work on one shard
-//	query.go    who has a shard; watch.go: all of them, at each change
+//	query.go    Owner, which says who has one shard
+//	watch.go    Watch, which says who has each shard, after each change
 //
-// docs/shards.md says what shards promise, and what they cost.
+// docs/shards.md says what package shards promises, and what it costs.
 package shards
 
 import (
@@ -37,12 +40,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// Shards is a fixed number of shards under one name, with the numbers from 0 to size-1. In all processes together, each
-// Shards of that name whose Run goes on is a member. The members share the shards in proportion to their weights, to
-// within one shard. Without weights, they share evenly.
+// Shards is a fixed number of shards under one name, with the numbers from 0 to size-1. A Shards is a
+// member while its Run goes on. In all processes together, the members of one name share the shards in
+// proportion to their weights, to within one shard. If nobody gives the option Weight, the members share
+// evenly.
 //
-// Any number of goroutines may use one Shards. If two Shards of one process both run, they are two
-// members.
+// Any number of goroutines may use one Shards. If one process has two Shards of a name and both run,
+// they are two members.
 type Shards struct {
 	engine *engine.Engine
 	name   string
@@ -54,8 +58,9 @@ type Shards struct {
 	running atomic.Bool
 }
 
-// New returns the Shards of that name, which is stored at key in Redis. It does no I/O. If an argument is wrong, each
-// call on the Shards returns the error. defaults are the lease options of the Client.
+// New returns the Shards of that name. Programs call Client.Shards, which calls New. key is the name as
+// it is stored in Redis. defaults are the lease options of the Client. New does no I/O. If an argument
+// is wrong, each call on the returned Shards returns the error.
 func New(e *engine.Engine, name, key string, size int, defaults hold.Settings, options []Option) *Shards {
 	s := &Shards{engine: e, name: name, size: size, config: newConfig(defaults, options)}
 	if s.err = e.Broken(); s.err == nil {
@@ -67,17 +72,19 @@ func New(e *engine.Engine, name, key string, size int, defaults hold.Settings, o
 	return s
 }
 
-// Name returns the name that the Shards was made with.
+// Name returns the name that the program gave to Client.Shards.
 func (s *Shards) Name() string { return engine.Made(s).name }
 
-// Size returns how many shards there are.
+// Size returns how many shards there are under the name.
 func (s *Shards) Size() int { return engine.Made(s).size }
 
-// Identity returns the name that other processes see for this member.
+// Identity returns the name of this member, which other processes get from Owner and Watch: see the
+// option Identity.
 func (s *Shards) Identity() string { return engine.Made(s).config.identity }
 
-// Of returns the shard of a key, the same in every process: the 64-bit FNV-1a of the key's bytes, mod size. It does no
-// I/O. If the Shards was made with wrong arguments, Of returns -1.
+// Of returns the number of the shard to which key belongs: the 64-bit FNV-1a hash of the key's bytes,
+// modulo the size. The number is the same in every process. Of does no I/O. If the Shards was made with
+// wrong arguments, Of returns -1.
 func (s *Shards) Of(key string) int {
 	if s.usable() != nil {
 		return -1

@@ -15,14 +15,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/line"
 )
 
-// Watch returns which member has which shard: first the present members, and then again after each change. Element i of
-// each slice is about shard i, so a request for a key goes to slice[s.Of(key)]. The caller may keep the slice. If
-// changes follow each other fast, one slice has several of them.
+// Watch returns a sequence of slices, each of which says which member has which shard. The first slice
+// shows the present members. After each change another slice follows. Element i of each slice is about
+// shard i. So the member for a key is slice[s.Of(key)]. The caller may keep the slices. If several
+// changes come fast, one slice may show all of them.
 //
-// The sequence ends when ctx ends or the Client is closed. If an argument is wrong, Watch logs that, and the sequence
-// ends at once. If Redis refuses to answer, Watch logs that, and asks again each second. A message announces each
-// change at once. If the message is lost, a poll finds the change within 1.25 s. A Watch asks Redis at most twice a
-// second. A process may call Watch without Run.
+// The sequence ends when ctx ends or when the Client is closed. If an argument of the Shards is wrong,
+// Watch logs this, and the sequence ends at once. If Redis refuses to answer, Watch logs this, and asks
+// again every second. A message announces each change at once. If the message is lost, Watch finds the
+// change within 1.25 s, because it also asks Redis. A Watch asks Redis at most twice a second. A process
+// may call Watch without Run.
 func (s *Shards) Watch(ctx context.Context) iter.Seq[[]Info] {
 	return func(yield func([]Info) bool) {
 		if err := s.usable(); err != nil {

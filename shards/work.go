@@ -10,8 +10,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Shard is one shard that a member has. The work of Shards.Run gets the Shard and a context, which ends before another
-// member can have the shard. A test may call a work with a nil or zero Shard: its methods return 0.
+// Shard is one shard that a member has. Shards.Run gives the Shard to the work, with a context that ends
+// before another member can have the shard. A test may call a work with a nil Shard or the zero Shard,
+// whose methods return 0.
 type Shard struct {
 	held
 	member *member
@@ -24,11 +25,12 @@ type Shard struct {
 	logged bool      // the log has said that it does not return
 }
 
-// Number returns the number of the shard: from 0 to Size-1.
+// Number returns the number of the shard, from 0 to size-1.
 func (s *Shard) Number() int { return engine.Made(s).number }
 
-// Token returns the fencing token of the shard: a number greater than the tokens of all members that had the shard
-// before. If the work shows this token when it writes, the resource can refuse the writes of a former member.
+// Token returns the fencing token of the shard. The token is greater than the tokens of all members that
+// had the shard before. If the work shows this token with each write, the resource can refuse the writes
+// of former members.
 func (s *Shard) Token() int64 { return engine.Made(s).token }
 
 // run runs the work until the context of the shard has ended.

@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// MaxNumbers is the greatest number of slots that one name may have.
+	// MaxNumbers is how many numbers one Slots may have at most.
 	MaxNumbers = 1 << 16
-	// MaxQuarantine is the longest quarantine: four years of 365 days.
+	// MaxQuarantine is the longest time that the option Quarantine accepts: four years of 365 days.
 	MaxQuarantine = 4 * 365 * 24 * time.Hour
 )
 
-// Option configures a Slots. An Option given to Client.Slots applies only to the Slots that it returns.
+// Option configures a Slots. Options that are given to Client.Slots apply only to the Slots that this
+// call returns.
 type Option func(*settings)
 
 // settings are what the options of a Slots set.
@@ -27,24 +28,28 @@ type settings struct {
 	lease      []lease.Option
 }
 
-// Prefer asks for the number n, for example the number that the process had before a restart. If n is
-// not free, Acquire does not wait for n, and takes the lowest free number. n is from 0 to size-1.
-// Without Prefer, Acquire takes the lowest free number.
+// Prefer makes Acquire take the number n if n is free. For example, n is the number that the process had
+// before a restart. If n is not free, Acquire does not wait for n, and takes the lowest free number.
+// Without Prefer, Acquire always takes the lowest free number. n must be from 0 to size-1.
 //
-// The number of a process that died is not free before its lease is over.
+// If a process dies, its number is not free until its lease is over.
 func Prefer(n int) Option { return func(s *settings) { s.prefer = n } }
 
-// Quarantine keeps a number unused for d after its holder has died or has lost it. The time d begins at the end of the
-// lease in Redis, or when the holder's Client has reported the loss to Redis. Quarantine is for numbers that must not
-// be used again directly after a loss, such as the worker id in ids made from a clock: let d be longer than the clocks
-// of the machines may differ. A number that its holder has released is free at once.
+// Quarantine keeps a number unused for d after the holder of the number has died or has lost it. The
+// time d begins when the lease is over in Redis. If the holder's Client has reported the loss to Redis
+// before that, d begins at the report. If a holder releases its number, the number is free at once.
 //
-// The quarantine of a number is the option of the process that held the number. The default is 0, no
-// quarantine; d is at most MaxQuarantine. The quarantine is counted in ms, by the server's clock.
+// Use Quarantine for numbers that nobody may use again directly after a loss, such as the worker id in
+// ids that are made from a clock. For these ids, d must be longer than the greatest difference between
+// the clocks of the machines.
+//
+// If processes give different values of d, the value of the process that held the number counts. The
+// default is 0, which means no quarantine. d must be at most MaxQuarantine. Redis counts d in ms, by the
+// server's clock.
 func Quarantine(d time.Duration) Option { return func(s *settings) { s.quarantine = d } }
 
-// Lease sets the lease on a number, by the options of package lease. They override the Client's
-// defaults.
+// Lease sets how each number is leased, by options of package lease such as lease.Fixed. These options
+// override the Client's defaults.
 func Lease(options ...lease.Option) Option {
 	return func(s *settings) { s.lease = append(s.lease, options...) }
 }

@@ -1,4 +1,5 @@
-// Package slots leases numbers, from 0 up: each holder has a different number.
+// Package slots leases numbers from 0 up. At any time, each holder has a different number. Programs make
+// a Slots with Client.Slots.
 package slots
 
 import (
@@ -14,16 +15,16 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Slots is a fixed set of numbers under one name, from 0 to size-1. Each number has one holder at a
-// time, in all processes together. The numbers are leased: if a holder dies, its number is free again
-// when its lease is over. Use Slots for a number that must differ from process to process: the worker id
-// in ids such as snowflake's, the ordinal of a replica, a port.
+// Slots is a fixed set of numbers under one name, from 0 to size-1. In all processes together, each
+// number has at most one holder at a time. Each holder has a lease on its number: if the holder dies,
+// the number is free again when the lease is over. Use Slots for a number that must differ from process
+// to process, such as the worker id in ids like snowflake's, the ordinal of a replica, or a port.
 //
-// The size is stored in Redis while any number is taken. Then Acquire of a Slots with another size fails
-// with lease.ErrBadArgument, because the processes would not agree on what the numbers mean. To change
-// the size, release all numbers first.
+// While any number is taken, Redis stores the size. In that time, Acquire fails with
+// lease.ErrBadArgument for a Slots of the same name with another size, because processes with different
+// sizes would not agree on what the numbers mean. To change the size, release all numbers first.
 //
-// A Slots has no state: any number of goroutines may use one value.
+// A Slots has no state of its own, and any number of goroutines may use one Slots.
 type Slots struct {
 	engine     *engine.Engine
 	name       string
@@ -35,8 +36,9 @@ type Slots struct {
 	err        error // why it cannot be used
 }
 
-// New returns the Slots of that name, which is stored at key in Redis. It does no I/O. If an argument is wrong, each
-// call on the Slots returns the error.
+// New returns the Slots of that name. Programs call Client.Slots, which calls New. key is the name as it
+// is stored in Redis. defaults are the lease options of the Client, and options override them. New does
+// no I/O. If an argument is wrong, each call on the returned Slots returns the error.
 func New(e *engine.Engine, name, key string, size int, defaults []lease.Option, options []Option) *Slots {
 	o := newSettings(options)
 	s := &Slots{
@@ -52,29 +54,33 @@ func New(e *engine.Engine, name, key string, size int, defaults []lease.Option, 
 	return s
 }
 
-// Name returns the name that the Slots was made with.
+// Name returns the name that the program gave to Client.Slots.
 func (s *Slots) Name() string { return engine.Made(s).name }
 
-// Size returns how many numbers there are.
+// Size returns how many numbers the Slots has.
 func (s *Slots) Size() int { return engine.Made(s).size }
 
-// Acquire waits until a number is free. It returns the preferred number if that is free (see Prefer), and the lowest
-// free number otherwise. The caller must release the Slot. Its lease is renewed or fixed as the options say. Its Token
-// is greater than the token of every earlier holder of any number of the name. With a context made by Slot.Context,
-// Acquire does not re-enter: each Acquire takes another number.
+// Acquire waits until a number is free, and returns a Slot, which is a lease on that number. Acquire
+// takes the number that the option Prefer names, if that number is free. Otherwise it takes the lowest
+// free number. The caller must release the Slot. The lease is renewed or fixed as the options say. The
+// Token of the Slot is greater than the token of every earlier holder of any number of this name.
+// Acquire never re-enters: each Acquire takes another number, even with a context that Slot.Context has
+// returned.
 //
-// If all numbers are taken, callers wait in order. Callers of one process get numbers in the order of their calls.
-// Processes get numbers in the order in which their first waiting callers came.
+// If all numbers are taken, callers wait in order. Callers of one process get numbers in the order of
+// their calls. Processes get numbers in the order in which their first waiting callers came.
 //
-// Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and ErrBusy if all numbers
-// were taken. Acquire then leaves nothing in Redis. If processes with another size hold numbers of the name, Acquire
-// returns an error that matches ErrBadArgument at once. Transient errors of Redis are retried until ctx ends;
-// ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at once.
+// Acquire waits as long as ctx allows. If ctx ends first, Acquire leaves nothing in Redis, and the error
+// matches ctx's error. If all numbers were taken, the error also matches ErrBusy. If processes with
+// another size hold numbers of this name, Acquire returns at once an error that matches ErrBadArgument.
+// After a transient error of Redis, Acquire tries again until ctx ends. If the error matches
+// ErrWrongType, ErrOutOfMemory, ErrDenied or ErrBadArgument, Acquire returns the error at once.
 func (s *Slots) Acquire(ctx context.Context) (Slot, error) { return s.request(ctx, "acquire", true) }
 
-// TryAcquire is Acquire without the wait: it sends one request, and does not subscribe. If all numbers are taken, or if
-// other callers wait for the free numbers, the error matches ErrBusy. If Redis does not answer within 3 s, or before
-// ctx's deadline, the error matches ErrUnavailable.
+// TryAcquire takes a number as Acquire does, but does not wait. It sends one request to Redis, and does
+// not subscribe to messages. If all numbers are taken, or if other callers wait for the free numbers,
+// the error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error
+// matches ErrUnavailable.
 func (s *Slots) TryAcquire(ctx context.Context) (Slot, error) {
 	return s.request(ctx, "try acquire", false)
 }
@@ -90,9 +96,10 @@ func (s *Slots) request(ctx context.Context, op string, wait bool) (Slot, error)
 	return Slot{l}, err
 }
 
-// LeaseFrom returns the Slot that ctx carries for a number of this name: the innermost, if ctx carries
-// several. Its lease may have ended. ok is false if ctx carries no such Slot. LeaseFrom does no I/O. A
-// lease of another Client does not count.
+// LeaseFrom returns the Slot of this name that ctx carries. A context from Slot.Context carries the
+// Slot. If ctx carries several Slots of this name, LeaseFrom returns the innermost. The lease of the
+// returned Slot may have ended. ok is false if ctx carries no Slot of this name. A Slot of another
+// Client does not count. LeaseFrom does no I/O.
 func (s *Slots) LeaseFrom(ctx context.Context) (slot Slot, ok bool) {
 	if s.usable() != nil {
 		return Slot{}, false
@@ -101,8 +108,9 @@ func (s *Slots) LeaseFrom(ctx context.Context) (slot Slot, ok bool) {
 	return Slot{(*lease.Lease)(carried)}, carried != nil
 }
 
-// Locker returns the Slots as a Locker, for Do and any other function that takes a Locker. Its Lock is
-// Acquire, and its TryLock is TryAcquire. In the work, LeaseFrom finds the number in the work's context.
+// Locker returns the Slots as a Locker, for Do and any other function that takes a Locker. The Lock of
+// the Locker is Acquire, and the TryLock of the Locker is TryAcquire. In the work that Do calls,
+// LeaseFrom returns the Slot from the work's context.
 func (s *Slots) Locker() lease.Locker { return locker{s} }
 
 type locker struct{ slots *Slots }
@@ -122,19 +130,20 @@ func (l locker) LeaseFrom(ctx context.Context) (held *lease.Lease, ok bool) {
 	return slot.Lease, ok
 }
 
-// Free returns how many numbers are free. Numbers in quarantine do not count as free. Free asks Redis's
-// master.
+// Free returns how many numbers are free. A number in quarantine does not count as free. Free asks the
+// master of Redis.
 func (s *Slots) Free(ctx context.Context) (int, error) {
 	s = engine.Made(s)
 	taken, _, err := s.look(ctx, "query", -1)
 	return max(s.size-taken, 0), err
 }
 
-// ForceRelease takes the number n from its holder, or ends its quarantine, and notifies waiting callers. It reports
-// whether the number was taken. The holder's lease ends with ErrLost: at once if the lease belongs to this Client,
-// otherwise at its next renewal.
+// ForceRelease takes the number n from its holder, or ends the quarantine of n, and notifies callers
+// that wait for a number. It reports whether n was taken or in quarantine. The holder's lease ends with
+// ErrLost. It ends at once if it belongs to this Client, and otherwise at its next renewal.
 //
-// ForceRelease does not stop the holder's work. Call it only if you know that the work has ended.
+// ForceRelease does not stop the holder's work. Call ForceRelease only if you know that the work has
+// ended.
 func (s *Slots) ForceRelease(ctx context.Context, n int) (bool, error) {
 	const op = "force release"
 	s = engine.Made(s)
@@ -188,11 +197,12 @@ func (s *Slots) usable() error {
 
 func (s *Slots) fail(op string, err error) error { return errs.Call(op, kind, s.Name(), err) }
 
-// Slot is a lease on one number. An Acquire that fails returns the zero Slot, which counts as a lease
-// that has ended: see lease.Lease.
+// Slot is a lease on one number of a Slots. If Acquire fails, it returns the zero Slot, which counts as
+// a lease that has ended: see lease.Lease.
 type Slot struct{ *lease.Lease }
 
-// Number returns the number: from 0 to Size-1. It is -1 if there is no lease.
+// Number returns the number that the Slot leases, from 0 to size-1. For the zero Slot, which has no
+// lease, Number returns -1.
 func (s Slot) Number() int {
 	r, ok := (*hold.Lease)(s.Lease).Resource().(*resource)
 	if !ok {

@@ -1,27 +1,29 @@
-// Package holdcertmagic gives github.com/caddyserver/certmagic Holdfast's locks: when several servers share a storage,
-// only one server at a time obtains or renews a certificate. The certificates stay in the storage. Only the locks of
-// the storage are replaced.
+// Package holdcertmagic gives Holdfast's locks to github.com/caddyserver/certmagic. With these locks,
+// only one of the servers that share a storage obtains or renews a certificate at a time. The
+// certificates stay in the storage. Only the locks of the storage are replaced.
 //
 //	certmagic.Default.Storage = holdcertmagic.New(client, storage)
 //
 // # On success
 //
-// Lock waits as long as its context allows. While the lock is held, its lease is renewed in the background. If the
-// process dies, the lock is free after the lease, 30 s by default.
+// Lock waits as long as its context allows. While the lock is held, Holdfast renews its lease in the
+// background. If the process dies, the lock is free when the lease is over, after 30 s by default.
 //
 // # On a loss
 //
-// Certmagic gives its Locker no way to stop an attempt to obtain a certificate. So after a loss the attempt goes on to
-// its end, and another server may begin an attempt at the same time. Before each further attempt, certmagic asks to
-// renew the lease. If the lease was lost, Holdfast then tries to take the lock again. If Holdfast gets the lock,
-// certmagic makes the attempt, and first looks whether another server has put the certificate into the storage. If
-// another server has the lock, the attempt fails, and certmagic tries again later. If the lock is not held at the end,
-// Unlock fails with an error that matches holdfast.ErrLost, which certmagic logs.
+// Certmagic gives its Locker no way to stop an attempt to obtain a certificate. So if the lock is lost,
+// the attempt goes on to its end, and another server may begin an attempt at the same time. Before each
+// further attempt, certmagic calls RenewLockLease. If the lock was lost, RenewLockLease tries to take
+// the lock again. If RenewLockLease gets the lock, certmagic first looks whether another server has put
+// the certificate into the storage, and then makes the attempt. If another server has the lock, the
+// attempt fails, and certmagic tries again later. If the lock is not held at the end, Unlock fails with
+// an error that matches holdfast.ErrLost. Certmagic logs this error.
 //
 // # On an error
 //
-// If Redis is out of reach, Lock waits for it as long as its context allows, for ever if the context does not end.
-// TryLock fails after 3 s. Unlock fails after at most 5 s, and the lock is free when the lease is over.
+// If Redis is out of reach, Lock waits for Redis as long as its context allows. If that context does not
+// end, Lock waits for ever. TryLock fails after 3 s. Unlock fails after at most 5 s, and the lock is
+// free when its lease is over.
 package holdcertmagic
 
 import (
@@ -37,10 +39,12 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Prefix is the beginning of each lock's name in Redis. Certmagic's own name for the lock follows it.
+// Prefix is the beginning of each lock's name in Redis. Certmagic's own name for the lock follows the
+// Prefix.
 const Prefix = "certmagic:"
 
-// Storage wraps a certmagic.Storage, and uses Holdfast's locks in place of the locks of that storage.
+// Storage wraps a certmagic.Storage. It uses Holdfast's locks instead of the locks of the wrapped
+// storage.
 type Storage struct {
 	certmagic.Storage // for everything but the locks
 
@@ -57,14 +61,14 @@ var (
 	_ certmagic.LockLeaseRenewer = (*Storage)(nil)
 )
 
-// New returns the storage with Holdfast's locks. All servers that share the storage must wrap it with New. The options
-// override the Client's defaults. Keep the default, a lease that is renewed: a fixed lease ends at its time even if
-// certmagic is not done.
+// New returns a Storage that wraps storage and uses Holdfast's locks. All servers that share the storage
+// must wrap it with New. options override the Client's defaults. Do not use lease.Fixed, because a fixed
+// lease ends at its time even if certmagic is not done. The default is a lease that is renewed.
 func New(client *holdfast.Client, storage certmagic.Storage, options ...holdfast.LeaseOption) *Storage {
 	return &Storage{Storage: storage, client: client, options: options, held: make(map[string][]*holdfast.Lease)}
 }
 
-// Lock waits for the lock as long as ctx allows.
+// Lock waits for the lock of that name as long as ctx allows.
 func (s *Storage) Lock(ctx context.Context, name string) error {
 	// Certmagic's locks are not reentrant: two goroutines may have the same context.
 	l, err := s.mutex(name).Lock(lease.Bare(ctx))
@@ -75,7 +79,8 @@ func (s *Storage) Lock(ctx context.Context, name string) error {
 	return nil
 }
 
-// TryLock asks once for the lock. It returns false and no error if another holds it.
+// TryLock asks once for the lock of that name. If somebody else holds the lock, TryLock returns false
+// and no error.
 func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 	l, err := s.mutex(name).TryLock(lease.Bare(ctx))
 	switch {
@@ -88,9 +93,10 @@ func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// Unlock releases the lock of that name. If this process has locked the name several times, Unlock ends the oldest of
-// these locks. Unlock goes on if ctx is cancelled. If the lock was lost before, the error matches holdfast.ErrLost. If
-// this process held the lock, the lock counts as unlocked even after an error.
+// Unlock releases the lock of that name. If this process has locked the name several times, Unlock
+// releases the oldest of these locks. Unlock goes on even if ctx is cancelled. If the lock was lost
+// before, the error matches holdfast.ErrLost. If this process held the lock, the lock counts as unlocked
+// even if Unlock returns an error.
 func (s *Storage) Unlock(ctx context.Context, name string) error {
 	s.mu.Lock()
 	leases := s.held[name]
@@ -105,11 +111,13 @@ func (s *Storage) Unlock(ctx context.Context, name string) error {
 	return leases[0].Release(ctx)
 }
 
-// RenewLockLease makes sure that Redis still has the lock. If the lock was lost, RenewLockLease tries to take it again.
-// If another server has the lock, the error matches holdfast.ErrBusy.
+// RenewLockLease makes sure that Redis still has the lock of that name. If the lock was lost,
+// RenewLockLease tries to take the lock again. If another server has the lock by then, the error matches
+// holdfast.ErrBusy.
 //
-// The duration is not used. Certmagic asks for hours, so that a lock of a fixed length lasts until the next attempt.
-// Holdfast renews its locks anyway, and a lock must not stay held for hours after its process has died.
+// RenewLockLease does not use the duration. Certmagic asks for hours, because certmagic wants a lock of
+// a fixed length to last until the next attempt. Holdfast renews its locks anyway, and a lock must not
+// stay held for hours after its process has died.
 func (s *Storage) RenewLockLease(ctx context.Context, name string, _ time.Duration) error {
 	l := s.oldest(name)
 	if l == nil {

@@ -13,27 +13,30 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// DefaultKeep is how long Once remembers that a tick was won, if Ticks.Keep is 0: 3 hours.
+// DefaultKeep is how long Redis remembers that a tick was won, if the field Keep of Ticks is 0: 3 hours.
 const DefaultKeep = 3 * time.Hour
 
-// Ticks says which ticks a job has: the times of its schedule, for each of which the job runs once. All
-// replicas must give the same Ticks.
+// Ticks says which ticks a job has. A tick is a time of the job's schedule, and Once runs the job once
+// for each tick. All replicas must give the same Ticks.
 type Ticks struct {
 	// Name is the name of the job. It is stored in Redis.
 	Name string
-	// At returns the tick of a run that begins at now: a time of the schedule. now is the time by this replica's clock.
-	// The function Latest makes an At from a cron.Schedule. If At returns the zero time, the job does not run.
+	// At returns the tick of a run of the job that begins at now. The tick is a time of the schedule,
+	// and now is the time by the clock of this replica. The function Latest makes an At from a
+	// cron.Schedule. If At returns the zero time, the job does not run.
 	At func(now time.Time) time.Time
-	// Keep is how long Redis remembers that a tick was won. Add the most by which the clocks of the replicas may differ,
-	// and the most by which a replica may be late: Keep must be longer than the sum. 0 means DefaultKeep.
+	// Keep is how long Redis remembers that a tick was won. Keep must be longer than this sum: how much
+	// the clocks of the replicas may differ, plus how late a replica may be. If Keep is 0, Redis
+	// remembers it for DefaultKeep.
 	Keep time.Duration
 }
 
-// Once returns a wrapper with which a job runs once for each tick (each time of the schedule), on one replica. Each
-// replica asks for the tick by holdfast.Client.Tick, and one replica wins it. The job runs at most once: if the winner
-// dies during the job, no replica runs the job for that tick.
+// Once returns a wrapper that runs a job once for each tick, on one replica. A tick is a time of the
+// job's schedule: see Ticks. Each replica asks for the tick by holdfast.Client.Tick, and one replica
+// wins the tick. The job runs at most once for a tick: if the winner dies during the job, no replica
+// runs the job for that tick.
 //
-// ctx is the context of every run. If it has ended, the job does not run.
+// The context of every run is derived from ctx. If ctx has ended, the job does not run.
 func Once(ctx context.Context, client *holdfast.Client, ticks Ticks, logger cron.Logger) cron.JobWrapper {
 	if ticks.Keep == 0 {
 		ticks.Keep = DefaultKeep
@@ -58,23 +61,25 @@ func Once(ctx context.Context, client *holdfast.Client, ticks Ticks, logger cron
 
 type tickKey struct{}
 
-// TickFrom returns the tick of a run under Once: the time of the schedule for which the job runs. A report can use it
-// as its date. ok is false if ctx does not come from a run under Once.
+// TickFrom returns the tick of a run under Once, which is the time of the schedule for which the job
+// runs. For example, a report can use the tick as its date. ok is false if ctx does not come from a run
+// under Once.
 func TickFrom(ctx context.Context) (at time.Time, ok bool) {
 	at, ok = ctx.Value(tickKey{}).(time.Time)
 	return at, ok
 }
 
-// Locked returns a wrapper with which a job runs under the lock. If another run or process holds the lock, the job does
-// not run this time. The lock is released when the job returns or panics. While the job runs, the lease is renewed,
-// unless the locker's options say otherwise.
+// Locked returns a wrapper that runs a job under the lock of locker. If another run or another process
+// holds the lock, the job does not run this time. Locked releases the lock when the job returns or
+// panics. While the job runs, Holdfast renews the lease, unless the options of locker say otherwise.
 //
-// The options are those of holdfast.Do. With holdfast.WaitAtMost(d) a run waits for the lock for at most d. With
-// holdfast.AtLeast(d) the lock stays held until d after its grant, so that a replica whose clock is late does not run a
-// short job again. Once prevents such a second run without a d.
+// The options are those of holdfast.Do. With holdfast.WaitAtMost(d), a run waits for the lock for at
+// most d. With holdfast.AtLeast(d), the lock stays held for d after its grant, so that a replica whose
+// clock is late does not run a short job again. The wrapper Once prevents a second run without such a
+// time d.
 //
-// ctx is the context of every run. If ctx has ended, the job does not run. If ctx carries a lease on the same lock, a
-// run does not re-enter that lease.
+// The context of every run is derived from ctx. If ctx has ended, the job does not run. If ctx carries a
+// lease on the same lock, a run does not re-enter that lease.
 func Locked(
 	ctx context.Context, locker holdfast.Locker, logger cron.Logger, options ...holdfast.DoOption,
 ) cron.JobWrapper {
@@ -98,21 +103,21 @@ func Locked(
 	})
 }
 
-// ContextJob is a job that takes a context. Once and Locked call RunContext in place of Run.
+// ContextJob is a job that takes a context. Once and Locked call its RunContext instead of its Run.
 type ContextJob interface {
 	cron.Job
 	RunContext(ctx context.Context)
 }
 
-// JobFunc makes a ContextJob from a function.
+// JobFunc is a function as a ContextJob. The function takes the context of the run.
 type JobFunc func(ctx context.Context)
 
 var _ ContextJob = JobFunc(nil)
 
-// Run calls the function with context.Background().
+// Run calls f with context.Background().
 func (f JobFunc) Run() { f(context.Background()) }
 
-// RunContext calls the function.
+// RunContext calls f with ctx.
 func (f JobFunc) RunContext(ctx context.Context) { f(ctx) }
 
 func run(ctx context.Context, job cron.Job) {

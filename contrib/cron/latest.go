@@ -11,14 +11,16 @@ import (
 // longestGap is how far Latest looks back. Cron itself looks five years ahead.
 const longestGap = 10 * 365 * 24 * time.Hour
 
-// Latest returns a function for Ticks.At. It returns the latest time of the schedule that is not after now, or the
-// zero time if there was none within ten years.
+// Latest returns a function for the field At of Ticks. That function returns the latest time of the
+// schedule that is not after now. If the schedule had no time within the last ten years, the function
+// returns the zero time.
 //
-// location is the time zone of the Cron: pass its Location(). Cron reads a spec without CRON_TZ in this time zone. So
-// location must be the same on all replicas.
+// location is the time zone of the Cron: pass the result of its method Location. Cron reads a spec
+// without CRON_TZ in this time zone. So location must be the same on all replicas.
 //
-// Cron runs "@every 5m" at times that depend on the start of each replica. So the ticks of "@every 5m" are the whole
-// multiples of 5 minutes, and between two ticks the job runs once, on the replica that comes first.
+// Cron runs "@every 5m" at times that depend on the start of each replica. So for "@every 5m" the
+// function returns the last whole multiple of 5 minutes. Between two ticks the job runs once, on the
+// replica that comes first.
 func Latest(schedule cron.Schedule, location *time.Location) func(now time.Time) time.Time {
 	if every, ok := schedule.(cron.ConstantDelaySchedule); ok {
 		return func(now time.Time) time.Time { return now.Truncate(every.Delay) }

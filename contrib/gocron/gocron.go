@@ -1,40 +1,44 @@
-// Package holdgocron is for programs that run github.com/go-co-op/gocron/v2 on several replicas: each job then runs
-// once, not once on each replica. The package has gocron's Locker, with which one replica at a time runs a job. Package
-// leader has gocron's Elector, with which one replica runs all jobs.
+// Package holdgocron is for programs that run github.com/go-co-op/gocron/v2 on several replicas: each
+// job then runs once, and not once on each replica. The package has a Locker for gocron, with which one
+// replica at a time runs a job. Package leader has an Elector for gocron, with which one replica runs
+// all jobs.
 //
 //	gocron.NewScheduler(gocron.WithDistributedLocker(holdgocron.NewLocker(client, time.Minute)))
 //
 // # On success
 //
-// The job runs, and the lock is released when it returns. While the job runs, the lease is renewed, unless the
-// options say otherwise. If the process dies, the lock is free after the lease, 30 s by default.
+// The job runs, and the lock is released when the job returns. While the job runs, Holdfast renews the
+// lease, unless the options say otherwise. If the process dies, the lock is free when the lease is over,
+// after 30 s by default.
 //
 // # Clocks
 //
-// A lock alone excludes other replicas only while the job runs. If the clock of a replica is late by more than the job
-// takes, that replica would run the job again. So NewLocker takes the argument atLeast: the lock stays held for this
-// time, even if the job ends sooner. Let e be the most by which the clocks of the replicas may differ, or by which
-// gocron may be late. atLeast must be longer than e, and shorter than the time between two runs minus e. For a job that
-// runs every 5 minutes, a minute is right.
+// A lock alone excludes other replicas only while the job runs. If the clock of another replica is late
+// by more time than the job takes, that replica would run the job again. So NewLocker has the argument
+// atLeast: the lock stays held for this time after its grant, even if the job ends sooner. Let e be the
+// longest time by which the clocks of the replicas may differ, or by which gocron may be late. atLeast
+// must be longer than e. It must be shorter than the time between two runs minus e. For a job that runs
+// every 5 minutes, one minute is right.
 //
 // # On a loss
 //
-// Gocron gives its Locker no way to stop a job. So the job goes on, another replica may begin the job, and gocron drops
-// the error of Unlock. If a job must stop after a loss, it must first take a context from the Locker: see
-// Locker.Context.
+// Gocron gives its Locker no way to stop a job. So if the lock is lost, the job goes on, and another
+// replica may begin the job. Gocron drops the error of Unlock. If a job must stop when its lock is lost,
+// it must take its context from Locker.Context.
 //
 // # On an error
 //
-// The job does not run this time. Gocron calls the job's listener AfterLockError. Its error matches holdfast.ErrBusy if
-// another replica holds the lock, and holdfast.ErrUnavailable if Redis has not answered for 3 s. At the job's next time
-// gocron tries again.
+// The job does not run this time. Gocron calls the job's listener AfterLockError with the error. The
+// error matches holdfast.ErrBusy if another replica holds the lock, and holdfast.ErrUnavailable if Redis
+// has not answered for 3 s. Gocron tries again at the job's next time.
 //
 // # Elector
 //
-// A leader.Election has gocron's Elector: gocron.WithDistributedElector(election.Elector()). The program must call the
-// Election's Run. Gocron asks the Elector once before each run of a job, and the Elector answers without I/O. If the
-// lead is lost during a job, the job goes on. If a job must stop then, derive its context from the context of the
-// election's work. If Redis is gone, there is no leader when the lease is over, and no job runs.
+// A leader.Election has an Elector for gocron: gocron.WithDistributedElector(election.Elector()). The
+// program must call the Run of the Election. Gocron asks the Elector once before each run of a job, and
+// the Elector answers without I/O. If the lead is lost during a job, the job goes on. If a job must stop
+// when the lead is lost, derive the job's context from the context that the Election gives to its work.
+// If Redis is gone, there is no leader as soon as the lease is over, and no job runs.
 package holdgocron
 
 import (
@@ -50,11 +54,11 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Prefix is the beginning of each lock's name, and the name of the job follows it: the lock of the job
-// "report" is "gocron:report".
+// Prefix is the beginning of each lock's name. The name of the job follows the Prefix: the lock of the
+// job "report" is "gocron:report".
 const Prefix = "gocron:"
 
-// Locker implements gocron's Locker, for gocron's options WithDistributedLocker and
+// Locker implements gocron's interface Locker. Use it with gocron's options WithDistributedLocker and
 // WithDistributedJobLocker.
 type Locker struct {
 	client  *holdfast.Client
@@ -65,7 +69,7 @@ type Locker struct {
 	held map[string][]*Run // by job, those whose Context nobody has taken, the oldest first
 }
 
-// Run implements gocron's Lock. It is the lock of one run of a job.
+// Run is the lock of one run of a job. It implements gocron's interface Lock.
 type Run struct {
 	locker *Locker
 	job    string
@@ -78,16 +82,16 @@ var (
 	_ gocron.Elector = leader.Elector{}
 )
 
-// NewLocker returns a Locker. Each lock stays held for atLeast after its grant, even if the job ends sooner or the
-// job's process dies. If atLeast is 0, the lock is released when the job ends. The options override the Client's
-// defaults.
+// NewLocker returns a Locker. Each lock stays held for atLeast after its grant, even if the job ends
+// sooner or the job's process dies. If atLeast is 0, the lock is released when the job ends. options
+// override the Client's defaults.
 func NewLocker(client *holdfast.Client, atLeast time.Duration, options ...holdfast.LeaseOption) *Locker {
 	return &Locker{client: client, atLeast: atLeast, options: options, held: make(map[string][]*Run)}
 }
 
-// Lock takes the lock of the job whose name is key. It asks once and does not wait: if another replica runs the job,
-// this replica does not have to run it. Gocron uses the name of the job's function as the name of a job without one. So
-// give a name to a job whose function is a closure.
+// Lock takes the lock of the job whose name is key. Lock asks once and does not wait, because this
+// replica does not have to run the job if another replica runs it. If a job has no name, gocron uses the
+// name of the job's function. So if the function is a closure, give the job a name.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	// Gocron's context is that of the job, and whatever lease it may carry is not this run's.
 	held, err := l.client.Mutex(Prefix+key, l.options...).TryLock(lease.Bare(ctx))
@@ -107,24 +111,26 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return run, nil
 }
 
-// Unlock releases the lock, or leaves it held until atLeast is over. It goes on if ctx is cancelled: gocron cancels ctx
-// when a scheduler is shut down. If the lock was lost, the error matches holdfast.ErrLost. Gocron drops the error.
+// Unlock releases the lock. If atLeast is not over yet, the lock stays held until then. Unlock goes on
+// even if ctx is cancelled, because gocron cancels ctx when a scheduler is shut down. If the lock was
+// lost, the error matches holdfast.ErrLost. Gocron drops the error.
 func (r *Run) Unlock(ctx context.Context) error {
 	r.locker.forget(r)
 	return r.lease.Release(ctx)
 }
 
-// Context returns a context for one run of a job. It is derived from ctx, and is also cancelled when the run is over,
-// or when the run's lock is lost. After a loss its cause matches holdfast.ErrLost. It carries the lease: see
-// holdfast.LeaseFrom and lease.Note. Each run must call Context once, with the job's name, before it does anything
-// else:
+// Context returns a context for one run of the job. The returned context is derived from ctx. It is also
+// cancelled when the run is over, or when the lock of the run is lost. After a loss the cause of the
+// context matches holdfast.ErrLost. The context carries the lease of the run: see holdfast.LeaseFrom and
+// lease.Note. Each run must call Context once, with the job's name, before it does anything else:
 //
 //	func report(ctx context.Context) error {
 //		ctx = locker.Context(ctx, "report")
 //		...
 //
-// Each lock gives one context, so that a run never gets the lock of another run. If Context was called before in the
-// same run, or if the run is not under this Locker, the returned context is already cancelled.
+// Each lock gives only one context, so that a run never gets the lock of another run. If the same run
+// has called Context before, or if the run is not under this Locker, the returned context is already
+// cancelled.
 func (l *Locker) Context(ctx context.Context, job string) context.Context {
 	return l.next(job).Context(ctx)
 }

@@ -1,24 +1,27 @@
-// Package holdgoose runs the migrations of github.com/pressly/goose/v3 on one replica at a time, under a lock of
-// Holdfast. The lock is in Redis. So it works with any database, even with one that has no advisory locks, and the lock
-// uses no connection of the database.
+// Package holdgoose runs the migrations of github.com/pressly/goose/v3 on one replica at a time, under a
+// lock of Holdfast. The lock is in Redis. So it works with any database, even with one that has no
+// advisory locks, and the lock uses no connection of the database.
 //
 //	goose.NewProvider(dialect, db, migrations, goose.WithLocker(holdgoose.New(client.Mutex("shop:migrations"))))
 //
 // # On success
 //
-// One process migrates at a time. The others wait, and then find that there is nothing to do. Lock waits as long as the
-// context of Up allows: for ever if that context has no deadline. While the migrations run, the lease is renewed,
-// unless the mutex's options say otherwise. If the process dies, the next one goes on after the lease, 30 s by default.
+// One process migrates at a time. The other processes wait for the lock, and then find that there is
+// nothing to do. Lock waits as long as the context of Up allows. If that context has no deadline, Lock
+// waits for ever. While the migrations run, Holdfast renews the lease, unless the mutex's options say
+// otherwise. If the process dies, the next process gets the lock when the lease is over, after 30 s by
+// default.
 //
 // # On a loss
 //
-// Goose gives its Locker no way to stop migrations. So after a loss the migrations go on, and another process may begin
-// to migrate. When they are done, Unlock fails, and Up returns its results together with an error that matches
-// holdfast.ErrLost.
+// Goose gives its Locker no way to stop migrations. So if the lock is lost, the migrations go on, and
+// another process may begin to migrate. When the migrations are done, Unlock fails. Up then returns its
+// results, together with an error that matches holdfast.ErrLost.
 //
-// If the migrations must stop after a loss, call Up under holdfast.Do. The context that Do gives to Up ends when the
-// lock is lost. Goose then begins no other migration, and rolls the present migration back if it runs in a transaction.
-// With Do the provider needs no Locker. If the provider has a Locker on the same mutex, it re-enters the lock.
+// If the migrations must stop when the lock is lost, call Up under holdfast.Do. The context that Do
+// gives to Up ends when the lock is lost. Goose then begins no other migration, and rolls the present
+// migration back if it runs in a transaction. With Do, the provider needs no Locker. If the provider has
+// a Locker on the same mutex, the Locker re-enters the lock.
 //
 //	err := holdfast.Do(ctx, mutex, func(ctx context.Context) error {
 //		_, err := provider.Up(ctx)
@@ -27,12 +30,13 @@
 //
 // # On an error
 //
-// If the lock is not granted, nothing is migrated. Up's error matches holdfast.ErrBusy if another process held the lock
-// until the context ended, and holdfast.ErrUnavailable if Redis could not be reached. If Redis is gone after the
-// migrations, they are done, but Unlock fails after at most 5 s. The lock is then free when the lease is over.
+// If the lock is not granted, nothing is migrated. The error of Up matches holdfast.ErrBusy if another
+// process held the lock until the context ended, and holdfast.ErrUnavailable if Redis could not be
+// reached. If Redis is gone after the migrations, the migrations are done, but Unlock fails after at
+// most 5 s. The lock is then free when its lease is over.
 //
-// Goose also takes the lock for Status and GetDBVersion, so these two calls wait for it. HasPending and GetVersions
-// take no lock.
+// Goose also takes the lock for Status and GetDBVersion, so these two calls wait for the lock.
+// HasPending and GetVersions take no lock.
 package holdgoose
 
 import (
@@ -46,8 +50,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Locker implements goose's Locker with a lock of Holdfast, for goose's option WithLocker. Several
-// providers may share one Locker.
+// Locker implements goose's interface Locker with a lock of Holdfast. Use it with goose's option
+// WithLocker. Several providers may share one Locker.
 type Locker struct {
 	locker holdfast.Locker
 
@@ -57,11 +61,11 @@ type Locker struct {
 
 var _ lock.Locker = (*Locker)(nil)
 
-// New returns a Locker that takes the given lock, for example a holdfast.Mutex.
+// New returns a Locker for goose that takes the given lock, for example a holdfast.Mutex.
 func New(locker holdfast.Locker) *Locker { return &Locker{locker: locker} }
 
-// Lock waits for the lock as long as ctx allows. If ctx carries a lease on the lock, Lock re-enters it. The argument
-// *sql.DB is not used.
+// Lock waits for the lock as long as ctx allows. If ctx carries a lease on the lock, Lock re-enters the
+// lock. Lock does not use the argument *sql.DB.
 func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 	held, err := l.locker.Lock(ctx)
 	if err != nil {
@@ -73,8 +77,8 @@ func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 	return nil
 }
 
-// Unlock releases the lock. It goes on if ctx is cancelled. If the lock was lost, the error matches
-// holdfast.ErrLost. The argument *sql.DB is not used.
+// Unlock releases the lock. Unlock goes on even if ctx is cancelled. If the lock was lost, the error
+// matches holdfast.ErrLost. Unlock does not use the argument *sql.DB.
 func (l *Locker) Unlock(ctx context.Context, _ *sql.DB) error {
 	held, err := l.oldest()
 	if err != nil {

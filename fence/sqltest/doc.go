@@ -1,3 +1,3 @@
-// Package sqltest tests fence.SQL on SQLite and on PostgreSQL. It is a module of its own, so that programs that import
-// Holdfast do not get the drivers of these databases.
+// Package sqltest tests fence.SQL on SQLite and on PostgreSQL. Package sqltest is a module of its own,
+// so that programs that import Holdfast do not get the drivers of these databases.
 package sqltest

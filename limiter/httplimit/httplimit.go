@@ -1,6 +1,7 @@
-// Package httplimit limits the requests to an HTTP server with a limiter.Limiter. A request that exceeds the limit is
-// answered with status 429 and Retry-After. The answers have the header fields RateLimit and RateLimit-Policy of
-// draft-ietf-httpapi-ratelimit-headers (version 11).
+// Package httplimit limits the requests to an HTTP server with a limiter.Limiter. If a request exceeds
+// the limit, the answer has the status 429 and the header field Retry-After. If the limiter has checked
+// a request, the answer also has the header fields RateLimit and RateLimit-Policy, as
+// draft-ietf-httpapi-ratelimit-headers (version 11) defines them.
 package httplimit
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/limiter"
 )
 
-// Option configures Middleware.
+// Option configures the function Middleware of this package.
 type Option func(*settings)
 
 type settings struct {
@@ -22,25 +23,31 @@ type settings struct {
 	failed func(http.ResponseWriter, *http.Request, error)
 }
 
-// Key gives each key its own limit, by Limiter.For. The function key returns the key of a request, such as the user or
-// the client's address. A request whose key is "" is not limited. Do not use a key that the client can choose, such as
-// X-Forwarded-For, unless a proxy of yours sets that header. Without Key all requests share one limit.
+// Key gives each key its own limit, by Limiter.For. Middleware calls the function key for each request.
+// The function returns the key of the request, such as the user or the client's address. If the function
+// returns "", the request is not limited. Do not use a key that the client can choose, such as
+// X-Forwarded-For, unless your own proxy sets that header. Without the option Key, all requests share
+// one limit.
 func Key(key func(*http.Request) string) Option { return func(s *settings) { s.key = key } }
 
-// OnError sets the function that answers a request if the limiter returns an error, in most cases one that matches
-// ErrUnavailable. By default the answer is 503. If the limiter has OnUnavailable(limiter.Allow), requests are allowed
-// while Redis cannot be reached, and f is not called for them.
+// OnError sets the function f, which answers a request if the limiter returns an error. In most cases
+// the error matches ErrUnavailable. By default the answer has the status 503. If the limiter has
+// OnUnavailable(limiter.Allow), Middleware allows requests while Redis cannot be reached, and does not
+// call f for them.
 func OnError(f func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	return func(s *settings) { s.failed = f }
 }
 
-// Middleware returns a function that puts the limit l before a handler. Each request takes one unit of l. If the
-// request is allowed, the handler is called. Otherwise the answer is 429, with a body of type application/problem+json.
-// Its header Retry-After has the seconds until a request is allowed, rounded up.
+// Middleware returns a function that puts the limit l before a handler. Each request takes one unit of l
+// or, with the option Key, of the limit of its key. If the limit allows the request, Middleware calls
+// the handler. Otherwise Middleware answers with the status 429, and with a body of the type
+// application/problem+json. The header field Retry-After of that answer says in how many seconds the
+// limit allows a request, rounded up.
 //
-// The header RateLimit-Policy has the name of the limiter and the rate: q requests in w seconds. The header RateLimit
-// says that r requests would be allowed now, which must suffice for t seconds. With status 429, t is the value of
-// Retry-After; otherwise t is the time until the limit is full again.
+// The header field RateLimit-Policy has the name of the limiter, and the rate as q requests in w
+// seconds. The header field RateLimit says that r requests would be allowed now, and that these r
+// requests must suffice for t seconds. In an answer with the status 429, t is the value of Retry-After.
+// In any other answer, t is the time until the limit is full again.
 func Middleware(l *limiter.Limiter, options ...Option) func(http.Handler) http.Handler {
 	s := settings{failed: func(w http.ResponseWriter, _ *http.Request, _ error) {
 		problem(w, http.StatusServiceUnavailable, "about:blank", http.StatusText(http.StatusServiceUnavailable), nil)

@@ -17,44 +17,47 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Trip is what Await returns: the number of the party's generation, and the party's position in the order
-// of arrival.
+// Trip is what Await returns: the number of the party's generation, and the position of the party in the
+// order of arrival.
 type Trip struct {
-	// Generation is the number of the generation, which is made of the parties that wait for each other.
-	// All of them get the same number, and a later generation has a greater number. The numbers are not
-	// consecutive.
+	// Generation is the number of the party's generation. A generation is made of the parties that wait
+	// for each other. All parties of a generation get the same number. A later generation has a greater
+	// number, but the numbers are not consecutive.
 	Generation int64
-	// Arrival is how many parties were still missing when this party came: Parties-1 for the first party, 0
-	// for the last party, as in Java's CyclicBarrier. No two parties of a generation have the same Arrival.
-	// So a program can choose one party for a task, for example the last.
+	// Arrival is how many parties were still missing when this party came. It is Parties-1 for the first
+	// party and 0 for the last party, as in Java's CyclicBarrier. No two parties of a generation have the
+	// same Arrival. So a program can choose one party for a task, for example the last party.
 	Arrival int
 }
 
-// Await waits until all parties of the barrier have called it. These parties are one generation of the
-// barrier. When the last of them has come, all their calls succeed, and the next generation may begin at
-// once.
+// Await waits until all parties of the barrier have come. Each call of Await is one party. The parties
+// that wait for each other are one generation of the barrier. When the last party of a generation has
+// come, the calls of all its parties succeed, and the next generation may begin at once.
 //
-// While Await waits, the party has a place in Redis with a lease, and Await renews that lease. If the wait
-// of one party ends before the last party comes, the generation breaks. It breaks at once if the party's
-// ctx ends. If the party's process dies or its Client is closed, the generation breaks when that lease is
-// over. The errors are:
+// While Await waits, its party has a place in Redis. The place has a lease, which Await renews. If the
+// wait of one party ends before the last party comes, the generation breaks. The generation breaks
+// at once if the party's ctx ends. If the party's process dies, or if the party's Client is closed, the generation breaks
+// when the lease of the party's place is over. The errors are:
 //
 //   - ErrBroken: the generation has broken, and none of its parties go on. If the generation broke because
 //     this party's place was lost, the error also matches ErrLost. The next call of Await begins another
 //     generation.
 //   - ctx's error: ctx ended first, and the generation has broken. The error also matches ErrBusy if Redis
-//     has answered that parties are missing. If all parties had come by then, Await succeeds even though
-//     ctx has ended.
-//   - ErrParties: the open generation needs another number of parties. This call has changed nothing.
+//     had answered that parties were missing. If all parties had come before the generation could break,
+//     Await succeeds even though ctx has ended.
+//   - ErrParties: the open generation needs another number of parties than this Barrier. This call of Await
+//     has changed nothing.
 //   - ErrUnknown: nobody can say whether all parties came or the generation broke, because Redis did not
-//     answer or has lost its data. The error also matches what ended the wait: ctx's error or ErrLost.
-//   - ErrClosed: the Client was closed, or Shutdown had begun before the call.
+//     answer or has lost its data. The error also matches the error that ended the wait: ctx's error or
+//     ErrLost.
+//   - ErrClosed: the Client was closed, or Shutdown of the Client had begun before the call of Await.
 //
-// When ctx has ended, Await asks Redis how the generation ended, for at most 3 s, before it returns. With
-// an error, the Trip names the generation in which the party arrived. The Trip is zero if the party did not
-// arrive, or if Await cannot know whether it did. Await removes in the background what a failed call may
-// have left in Redis. If Redis returns a transient error, Await tries again until ctx ends. It returns
-// ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument at once.
+// When ctx has ended, Await asks Redis how the generation ended, before Await returns. Await waits for
+// this answer for at most 3 s. If Await returns an error, the Trip names the generation in which the party
+// arrived. The Trip is zero if the party did not arrive, or if Await cannot know whether the party
+// arrived. If a failed call may have left something in Redis, Await removes that in the background. If
+// Redis returns a transient error, Await tries again until ctx ends. If the error matches ErrWrongType,
+// ErrOutOfMemory, ErrDenied or ErrBadArgument, Await returns the error at once.
 func (b *Barrier) Await(ctx context.Context) (Trip, error) {
 	if err := b.usable(); err != nil {
 		return Trip{}, b.fail("await", err)

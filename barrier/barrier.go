@@ -1,5 +1,6 @@
-// Package barrier has the cyclic barrier: a number of parties, in all processes together, wait for each
-// other, and then all of them go on. After that, the same barrier can be used again.
+// Package barrier has the cyclic barrier. A number of parties, in all processes together, wait for each
+// other. When the last party has come, all parties go on. After that, programs can use the same barrier
+// again.
 //
 // Programs make a Barrier with Client.Barrier, and call Await:
 //
@@ -13,13 +14,14 @@
 //
 // # What a generation goes through
 //
-//	open     the first party has come, and the parties that come wait
-//	tripped  the last party has come. All go on
-//	broken   a party's wait has ended before that, or its process has died. The others get ErrBroken
+//	open     the first party has come. Each party that comes waits
+//	tripped  the last party has come. All parties go on
+//	broken   before the last party came, the wait of a party ended or the process of a party died. The
+//	         other parties get ErrBroken
 //
-// The first party that comes after a generation has tripped or broken begins a new generation.
+// After a generation has tripped or broken, the next party that comes begins a new generation.
 //
-// One script in Redis decides whether a generation trips or breaks. So as long as Redis keeps its data, all
+// A script in Redis decides whether a generation trips or breaks. So as long as Redis keeps its data, all
 // parties of a generation agree whether it has tripped or broken. A party that cannot learn how its
 // generation ended gets ErrUnknown. docs/barrier.md has each case.
 package barrier
@@ -34,10 +36,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// Barrier lets a number of parties wait for each other. All callers that use its name share it. Each call
-// of Await is one party.
+// Barrier makes a number of parties wait for each other. All callers that use the same name share the
+// barrier. Each call of Await is one party.
 //
-// A Barrier holds no state: any number of goroutines may use one value.
+// A Barrier holds no state, so any number of goroutines may use one Barrier.
 type Barrier struct {
 	engine   *engine.Engine
 	name     string
@@ -47,9 +49,9 @@ type Barrier struct {
 	err      error // why it cannot be used
 }
 
-// New returns the barrier of that name for that many parties. mapped is the name in Redis. defaults are the
-// settings of the Client. New does no I/O. If an argument is wrong, every call on the barrier returns the
-// error.
+// New returns the barrier of the given name. parties is the number of its parties. mapped is the name as
+// Redis stores it. defaults are the settings of the Client. New does no I/O. If an argument or an option
+// is wrong, every call on the barrier returns the error.
 func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Settings, options []Option) *Barrier {
 	b := &Barrier{engine: e, name: name, parties: parties, settings: newSettings(defaults, options)}
 	if b.err = e.Broken(); b.err == nil {
@@ -61,26 +63,26 @@ func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Setti
 	return b
 }
 
-// Name returns the name that the barrier was made with.
+// Name returns the name of the barrier, as the program gave it to Client.Barrier.
 func (b *Barrier) Name() string { return engine.Made(b).name }
 
-// Parties returns the number of parties that the barrier was made with.
+// Parties returns the number of parties that the program gave to Client.Barrier.
 func (b *Barrier) Parties() int { return engine.Made(b).parties }
 
-// State is the state of a barrier.
+// State is the state of a barrier at the moment when Redis was asked.
 type State struct {
-	// Generation is the number of the open generation. If no generation is open, it is the number of the
-	// last generation. It is 0 if there was no generation within the last day.
+	// Generation is the number of the open generation. If no generation is open, Generation is the number
+	// of the last generation. Generation is 0 if there was no generation within the last day.
 	Generation int64
-	// Parties is how many parties the open generation needs. It is 0 if no generation is open.
+	// Parties is how many parties the open generation needs. Parties is 0 if no generation is open.
 	Parties int
-	// Arrived is how many parties of the open generation have come. It is 0 if no generation is open. A
-	// party whose process has died counts until the lease of its place is over.
+	// Arrived is how many parties of the open generation have come. Arrived is 0 if no generation is open.
+	// A party whose process has died counts until the lease of its place is over.
 	Arrived int
 }
 
-// State asks the master for the state of the barrier. If Redis returns a transient error, State tries again
-// until ctx ends.
+// State asks Redis's master for the state of the barrier, and returns it. If Redis returns a transient
+// error, State tries again until ctx ends.
 func (b *Barrier) State(ctx context.Context) (State, error) {
 	s, err := b.state(ctx)
 	if err != nil {
@@ -100,14 +102,15 @@ func (b *Barrier) state(ctx context.Context) (State, error) {
 	return stateIn(call), nil
 }
 
-// Reset breaks the open generation, and reports whether that generation is broken. It returns true even if
-// another call has just broken the generation. It returns false if no generation is open, or if the last
-// party came first. The parties that wait in the generation get ErrBroken. A broken barrier needs no Reset,
-// because the next party begins a new generation.
+// Reset breaks the open generation, and reports whether that generation is broken. Reset returns true even
+// if another call broke the generation just before. Reset returns false if no generation is open, or if
+// the last party came before Reset could break the generation. The parties that wait in the broken
+// generation get ErrBroken. After a generation has broken, nobody needs to call Reset, because the next
+// party begins a new generation.
 //
-// If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, or ctx's
-// error. If the request was sent, the error also matches ErrUnknown: the request may have broken the
-// generation, or may do so later.
+// If Redis does not answer within 3 s, the error matches ErrUnavailable. If ctx ends before Redis has
+// answered, the error matches ctx's error. If the request was sent but not answered, the error also
+// matches ErrUnknown: the request may have broken the generation, or may still break it later.
 func (b *Barrier) Reset(ctx context.Context) (bool, error) {
 	bounded, cancel := engine.Bounded(ctx)
 	defer cancel()

@@ -10,17 +10,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// MaxParties is the greatest number of parties of a barrier.
+// MaxParties is the greatest number of parties that a barrier may have.
 const MaxParties = 100_000
 
 // Option configures a Barrier. An Option that is given to Client.Barrier applies only to the Barrier that
-// it returns.
+// Client.Barrier returns.
 type Option func(*hold.Settings)
 
-// Lease sets how long the place of a party lasts in Redis after its last renewal. While the party waits,
-// the place is renewed every third of d. If the party's process dies, its generation breaks between d and d
-// + 1.25 s after the last renewal. The default is the lease length of the Client, which is 30 s without
-// WithDefaults. d is at least lease.MinLease.
+// Lease sets the length of a party's lease to d. This lease belongs to the place that the party has in
+// Redis while it waits. Await renews the lease every third of d. If the party's process dies, the party's
+// generation breaks between d and d + 1.25 s after the last renewal. The default is the length that
+// WithDefaults sets for the Client, or 30 s without WithDefaults. d must be at least lease.MinLease.
 func Lease(d time.Duration) Option { return func(s *hold.Settings) { s.Length = d } }
 
 // newSettings applies the options to the defaults. Of the Client's defaults only the length of a

@@ -1,5 +1,6 @@
-// Package latch has the countdown latch, in the layout of Redisson's RCountDownLatch: the key with the
-// latch's name is a count, and is deleted at zero. So Go and Java processes count down and wait together.
+// Package latch has the countdown latch, in the layout of Redisson's RCountDownLatch. In this layout, the
+// key with the name of the latch holds the count, and the key is deleted when the count becomes 0. So Go
+// and Java processes count down the same latch, and wait for it together.
 //
 // Programs make a Latch with Client.Latch.
 package latch
@@ -22,12 +23,12 @@ const (
 	most = 1 << 53
 )
 
-// Latch is a count. All callers that use its name share it: some set the count and wait, others count down.
-// When the count is zero, all waiters go on, and the key of the latch is deleted. The latch may then be set
-// again, which begins another generation.
+// Latch is a count. All callers that use the same name share the count: some callers set the count and
+// wait, and other callers count down. When the count is 0, all waiters go on, and the key of the latch is
+// deleted. After that, a caller may set the latch again, which begins another generation.
 //
-// A Latch holds no state: any number of goroutines may use one value. Each call takes effect once, even if
-// its request had to be sent several times.
+// A Latch holds no state, so any number of goroutines may use one Latch. Each call takes effect once, even
+// if Holdfast had to send its request several times.
 type Latch struct {
 	engine *engine.Engine
 	name   string
@@ -36,8 +37,8 @@ type Latch struct {
 	err    error // why it cannot be used
 }
 
-// New returns the latch of that name. key is the key of the latch in Redis. New does no I/O. If an argument
-// is wrong, every call on the latch returns the error.
+// New returns the latch of the given name. key is the key of the latch in Redis. New does no I/O. If an
+// argument is wrong, every call on the latch returns the error.
 func New(e *engine.Engine, name, key string) *Latch {
 	l := &Latch{engine: e, name: name}
 	if l.err = e.Broken(); l.err == nil {
@@ -47,10 +48,10 @@ func New(e *engine.Engine, name, key string) *Latch {
 	return l
 }
 
-// Name returns the name that the latch was made with.
+// Name returns the name of the latch, as the program gave it to Client.Latch.
 func (l *Latch) Name() string { return engine.Made(l).name }
 
-// Option is an option of TrySetCount.
+// Option is an option of TrySetCount, for example ExpiresIn.
 type Option func(*settings)
 
 type settings struct {
@@ -58,19 +59,21 @@ type settings struct {
 	set  bool
 }
 
-// ExpiresIn makes the latch run out d after it was set, if its count is not zero by then. d is at least 1
-// ms. When the latch runs out, waiters get ErrDeleted within 1.25 s. Without ExpiresIn a latch lasts until
-// its count is zero or somebody deletes it.
+// ExpiresIn makes the latch expire d after it was set, if its count is not 0 by then. d must be at least 1
+// ms. When the latch expires, waiters get ErrDeleted within 1.25 s. Without ExpiresIn, a latch lasts until
+// its count is 0, or until somebody deletes it.
 func ExpiresIn(d time.Duration) Option {
 	return func(s *settings) { s.life, s.set = d, true }
 }
 
-// TrySetCount sets the count to n if the latch is not set, and reports whether it has set the count. n is
-// at least 1. A latch is not set if it was never set, has come to zero, has run out or was deleted.
+// TrySetCount sets the count to n if the latch is not set. It reports whether this call has set the count.
+// n is at least 1. The latch is not set if nobody has set it yet, if its count has become 0, if it has
+// expired, or if somebody has deleted it. If Redis does not answer within 3 s, the error matches
+// ErrUnavailable.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent, the error
-// also matches ErrUnknown: the request may have set the latch, or may do so later. Delete returns the same
-// errors.
+// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent but not
+// answered, the error also matches ErrUnknown: the request may have set the latch, or may still set it
+// later. Delete returns the same errors, but waits for Redis as long as ctx allows.
 func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bool, error) {
 	s := settings{}
 	for _, o := range options {
@@ -87,14 +90,14 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bo
 }
 
 // CountDown counts the latch down by one, and returns the new count. If the latch is not set, CountDown
-// does nothing and returns 0. Each call counts once, even if the request was sent again because the answer
-// was lost.
+// does nothing and returns 0. Each call counts once, even if Holdfast sent its request again because the
+// answer was lost.
 //
-// CountDown goes on when ctx is cancelled, so that a deferred CountDown is always right. If Redis does not
+// If ctx is cancelled, CountDown goes on, so that a deferred CountDown is always right. If Redis does not
 // answer within 5 s, CountDown returns an error that matches ErrUnknown, and goes on in the background for
-// up to 5 minutes. In that case do not call it again for the same work. If the request arrives late and the
-// latch was set again in the meantime, the request counts the new count down. So if you would set a latch
-// again within minutes, use a new name each time.
+// up to 5 minutes. After this error, do not call CountDown again for the same work. If the request arrives
+// after somebody has set the latch again, the request counts the new count down. So if you want to set a
+// latch again within minutes, use a new name each time.
 func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	if err := l.usable(); err != nil {
 		return 0, l.fail("count down", err)
@@ -108,7 +111,8 @@ func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	return call.Result(), nil
 }
 
-// Count returns the count. It returns 0 if the latch is not set. Count asks the master.
+// Count returns the count of the latch. If the latch is not set, Count returns 0. Count asks Redis's
+// master.
 func (l *Latch) Count(ctx context.Context) (int64, error) {
 	if err := l.usable(); err != nil {
 		return 0, l.fail("query", err)
@@ -120,8 +124,8 @@ func (l *Latch) Count(ctx context.Context) (int64, error) {
 	return call.Result(), nil
 }
 
-// Delete deletes the latch, even if its count is not zero, and reports whether the latch was set. Waiters
-// get ErrDeleted.
+// Delete deletes the latch, even if its count is not 0, and reports whether the latch was set. Callers
+// that wait for the latch get ErrDeleted.
 func (l *Latch) Delete(ctx context.Context) (bool, error) {
 	return l.change(ctx, "delete", deleteScript)
 }

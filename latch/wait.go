@@ -13,21 +13,22 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Wait waits until the count is zero. If the count is zero already, or if the latch is not set, Wait
-// returns at once.
+// Wait waits until the count is 0. If the count is already 0, or if the latch is not set, Wait returns nil
+// at once.
 //
-// Each time the latch is set, a new generation begins. Wait waits for the generation that it finds when it
-// is called. If that generation comes to zero and the latch is set again before Wait has asked Redis again,
-// Wait returns nil. If the latch is deleted or runs out during the wait, the error matches ErrDeleted. If
-// Redis loses its data during the wait, the error matches ErrUnknown. The error also matches ErrUnknown if
-// the process stood still for so long that Redis has forgotten the generation: a day, or a hundred
-// generations. If ctx ends first, the error matches ctx's error. It also matches ErrBusy if Redis had
-// answered before. If Redis returns a transient error, Wait tries again until ctx ends. Other errors, such
-// as ErrWrongType and ErrDenied, are returned at once.
+// Each time that somebody sets the latch, a new generation begins. Wait waits for the generation that it
+// finds when it is called. If the count of that generation becomes 0, Wait returns nil, even if somebody
+// sets the latch again before Wait has asked Redis again. If somebody deletes the latch during the wait,
+// or if the latch expires, the error matches ErrDeleted. If Redis loses its data during the wait, the
+// error matches ErrUnknown. The error also matches ErrUnknown if this process is suspended for so long
+// that Redis has forgotten the generation. Redis forgets a generation after a day, or after a hundred
+// further generations. If ctx ends first, the error matches ctx's error. The error also matches ErrBusy if
+// Redis had answered that the count was not 0. If Redis returns a transient error, Wait tries again until
+// ctx ends. Wait returns any other error, such as ErrWrongType or ErrDenied, at once.
 //
-// Redisson has no generations. If a Java process has counted a latch down to zero and set it again before
-// Wait has asked Redis again, Wait goes on waiting. If a Java process has deleted a latch, Wait returns as
-// if the count had come to zero.
+// Redisson has no generations. If Java processes count a latch down to 0 and set it again before Wait has
+// asked Redis again, Wait goes on waiting. If a Java process deletes a latch, Wait returns nil, as if the
+// count had become 0.
 func (l *Latch) Wait(ctx context.Context) error {
 	if err := l.usable(); err != nil {
 		return l.fail("wait for", err)

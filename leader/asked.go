@@ -40,8 +40,8 @@ func (t *Term) tell(ctx context.Context) (leads bool, err error) {
 	return true, nil
 }
 
-// Try implements line.Asker, with which the term waits for a request to resign. Such a request is the
-// answer "granted".
+// Try implements line.Asker for a term that waits until somebody asks its leader to resign. The answer is
+// "granted" when the term has ended.
 func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	switch leads, err := t.tell(ctx); {
 	case errors.Is(err, errs.Paused):

@@ -12,16 +12,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Status is the body of the answers of Election.Handler.
+// Status is the body of an answer of Election.Handler, as JSON.
 type Status struct {
 	Name     string `json:"name"`
-	Identity string `json:"identity"` // of this candidate
-	Leading  bool   `json:"leading"`  // this candidate leads
-	// Leader is the leader that Redis knows. It is nil if nobody leads, or if Redis did not answer in time.
+	Identity string `json:"identity"` // the identity of the candidate that answers
+	Leading  bool   `json:"leading"`  // whether the candidate that answers leads
+	// Leader describes the present leader, in any process. Leader is nil if nobody leads, or if Redis has
+	// not said within half a second who leads.
 	Leader *LeaderStatus `json:"leader"`
 }
 
-// LeaderStatus describes the leader in a Status.
+// LeaderStatus describes the present leader in a Status. Its fields mean the same as the fields of Info.
 type LeaderStatus struct {
 	Identity string    `json:"identity"`
 	Value    string    `json:"value"`
@@ -34,12 +35,14 @@ type LeaderStatus struct {
 // for a second, if nothing else is said.
 const handlerPatience = 500 * time.Millisecond
 
-// Handler returns a handler for probes and for people. The handler answers 200 if this Election's Run
-// leads, and 503 if it does not. The body is a Status as JSON. If Run leads, the handler answers at
-// once, without asking Redis. Otherwise the handler asks Redis who leads, and waits for at most half a
-// second. The status code does not depend on Redis.
+// Handler returns an HTTP handler for probes and for people. The handler answers with the status code 200
+// if this Election's Run leads, and with 503 if this Election's Run does not lead. The body of the answer
+// is a Status, as JSON. If Run leads, the handler answers at once and does not ask Redis. Otherwise the
+// handler asks Redis who leads, and waits for that answer for at most half a second. The status code never
+// depends on Redis.
 //
-// With the handler as a readiness probe, requests go only to the leader. For a liveness probe use Check.
+// If you use the handler as a readiness probe, requests go only to the process of the leader. For a
+// liveness probe, use Check instead of the handler.
 func (e *Election) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := Status{Name: e.Name(), Identity: e.Identity()}
@@ -70,15 +73,16 @@ func (e *Election) leads(ctx context.Context) (info Info, known bool) {
 	return info, err == nil
 }
 
-// Elector makes an Election usable as gocron's Elector, for gocron's option WithDistributedElector: jobs
-// then run only in the leader's process.
+// Elector implements gocron's interface Elector for one Election. Give the Elector to gocron's option
+// WithDistributedElector. gocron then runs jobs only in the process whose Election leads.
 type Elector struct{ election *Election }
 
-// Elector returns a value that implements gocron's Elector for this Election. The program must call the
-// Election's Run.
+// Elector returns a value that implements gocron's interface Elector for this Election. The program must
+// also call this Election's Run, because an Election never leads without Run.
 func (e *Election) Elector() Elector { return Elector{e} }
 
-// IsLeader returns nil if the Election's Run leads; otherwise an error that matches ErrNoLeader.
+// IsLeader returns nil if the Election's Run leads at this moment. Otherwise IsLeader returns an error
+// that matches ErrNoLeader. IsLeader does no I/O.
 func (e Elector) IsLeader(context.Context) error {
 	if e.election.IsLeader() {
 		return nil

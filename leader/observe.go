@@ -12,16 +12,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Observe returns who leads: first the present leader, and then each change. The zero Info, for which
-// Leads is false, says that nobody leads. If leaders change faster than Observe can ask Redis, it leaves
-// out some of them, and perhaps the times in which nobody led. If Redis names a leader with an older
-// term than a term that Observe has returned, Observe returns the zero Info, even if Redis has lost its
-// data in between.
+// Observe returns who leads: first the present leader, and then the new leader after each change. If
+// nobody leads, Observe returns the zero Info, for which Leads is false. If the leader changes faster than
+// Observe can ask Redis, Observe leaves out some leaders, and perhaps the times in which nobody led.
+// Observe never goes back to an older term than the newest term that it has returned. If Redis names the
+// leader of such an older term, Observe returns the zero Info, even if Redis has lost its data in the
+// meantime.
 //
-// The sequence ends when ctx ends or the Client is closed. If the name or an option is wrong, Observe logs that, and
-// the sequence ends at once. If Redis refuses to say who leads, Observe logs that, and asks again each second. A
-// message announces each change at once. If the message is lost, a poll finds the change within 1.25 s. All observers
-// in a process share one subscription and one poll.
+// The sequence ends when ctx ends or when the Client is closed. If the name or an option is wrong, Observe
+// logs the error, and the sequence ends at once. If Redis refuses to say who leads, Observe logs the
+// refusal, and asks Redis again every second. At each change Redis sends a message, so that Observe
+// notices the change at once. If the message is lost, Observe notices the change within 1.25 s, because
+// the Client also polls Redis. All observers of one name in a Client share one subscription and one poll.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Info] {
 	return func(yield func(Info) bool) {
 		if err := e.usable("observe"); err != nil {

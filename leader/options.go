@@ -11,17 +11,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
-// The bounds of the options.
+// These constants are the bounds of the options Priority, Identity and Value.
 const (
-	// MaxPriority is the highest priority. The lowest priority is -MaxPriority.
+	// MaxPriority is the highest priority of a candidate. The lowest priority is -MaxPriority.
 	MaxPriority = 100
-	// MaxIdentity is how many bytes an identity may have.
+	// MaxIdentity is how many bytes the identity of a candidate may have.
 	MaxIdentity = 256
-	// MaxValue is how many bytes a value may have.
+	// MaxValue is how many bytes the value of a candidate may have.
 	MaxValue = 4096
 )
 
-// Option configures a candidate. An Option given to Client.Leader applies to that one Election.
+// Option configures a candidate. An Option that is given to Client.Leader applies only to the Election
+// that Client.Leader returns.
 type Option func(*config)
 
 type config struct {
@@ -33,45 +34,51 @@ type config struct {
 	hold     hold.Settings
 }
 
-// Identity sets the name of this candidate, which Leader, Observe and Candidates return to other
-// processes. The name has at most 256 bytes, and several candidates may have the same name. The default
-// is "<hostname>:<process id>". Everybody who may read from Redis can see the name.
+// Identity sets the name of this candidate. Other processes get the name from their calls of Leader,
+// Observe and Candidates. The name has at most 256 bytes. Several candidates may have the same name. By
+// default, and if name is "", the name is "<hostname>:<process id>". Everybody who may read the keys in
+// Redis can see the name.
 func Identity(name string) Option { return func(c *config) { c.identity = name } }
 
-// Value sets a text that other processes can read while this candidate leads, for example its address:
-// at most 4096 bytes. The default is "".
+// Value sets a text that other processes can read while this candidate leads, for example the address of
+// this process. The text has at most 4096 bytes. The default is "".
 func Value(v string) Option { return func(c *config) { c.value = v } }
 
-// Priority puts the candidate before waiting candidates with a lower priority. p is from -MaxPriority to
-// MaxPriority; the default is 0. Candidates of the same priority lead in the order in which they came.
-// For each 115 days of waiting, a candidate's priority counts as higher by one. A leader of lower
-// priority goes on leading: see Preempt.
+// Priority sets the priority of this candidate to p, which is from -MaxPriority to MaxPriority. The
+// default is 0. Of the candidates that wait, the candidate with the highest priority leads next.
+// Candidates of the same priority lead in the order in which they began to wait. A candidate that waits
+// gains one step of priority for each 115 days of waiting. A leader goes on leading while a candidate of
+// higher priority waits, except if that candidate has the option Preempt.
 func Priority(p int) Option { return func(c *config) { c.priority = p } }
 
-// Preempt makes a waiting candidate ask a leader of lower priority to resign. That leader's term ends
-// with ErrResigned, and the next candidate leads when that leader's work has returned. Without Preempt a
-// candidate only waits.
+// Preempt makes this candidate, while it waits, ask a leader of lower priority to resign. The term of that
+// leader ends with ErrResigned. When the work of that leader has returned, the next candidate leads.
+// Without Preempt, this candidate waits until the leader's term ends for another reason.
 func Preempt() Option { return func(c *config) { c.preempt = true } }
 
-// MaxTerm bounds each term: when a term has lasted for d, less a random part of at most a tenth of d, it
-// ends with ErrResigned. The random part keeps terms that began together from ending together. After the
-// term the candidate waits behind the others of its priority. The default is 0, no bound. Any other d
-// must be at least MinLease.
+// MaxTerm makes each term of this candidate end with ErrResigned when the term has lasted for d minus a
+// random time. The random time is at most a tenth of d. Because of the random time, terms that began
+// together do not end together. After the end of a term, this candidate waits behind the other candidates
+// of its priority. By default, and if d is 0, the length of a term has no bound. Any other d must be at
+// least lease.MinLease.
 func MaxTerm(d time.Duration) Option { return func(c *config) { c.maxTerm = d } }
 
-// Lease sets how long the lead lasts after its last renewal: d, at least MinLease. If the leader's
-// process dies, another candidate leads after d at the latest. The lead is renewed after each third of
-// d. The default is the Client's, 30 s without WithDefaults.
+// Lease sets the length of the leader's lease to d. While this candidate leads, Holdfast renews the lease
+// every third of d. If the leader's process dies, another candidate leads when the lease is over, at most
+// d after the last renewal. The default is the length that WithDefaults sets for the Client, or 30 s
+// without WithDefaults. d must be at least lease.MinLease.
 func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
 
-// Grace makes a lost term end d before another candidate can lead, so that the term's work has time to
-// stop: see lease.Grace. If the work returns sooner, the next candidate leads at once. If the leader's
-// process dies, another candidate leads at the same time as without Grace. The default is the Client's,
-// 0 without WithDefaults. The Lease less d must be at least MinLease.
+// Grace makes a term whose lead is lost end d before another candidate can lead. So the term's work has
+// time to stop: see lease.Grace. If the work returns during this time, the next candidate leads at once.
+// If the leader's process dies, another candidate leads at the same time as without Grace. The default is
+// the Grace that WithDefaults sets for the Client, or 0 without WithDefaults. The length of the lease
+// minus d must be at least lease.MinLease.
 func Grace(d time.Duration) Option { return func(c *config) { c.hold.Grace = d } }
 
-// Replicas makes a candidate lead only if n replicas of the master have acknowledged the grant: see
-// lease.Replicas. The default is the Client's, 0 without WithDefaults.
+// Replicas makes this candidate lead only if n replicas of Redis's master have acknowledged the grant of
+// the lead: see lease.Replicas. The default is the number that WithDefaults or WithReplicas sets for the
+// Client, or 0 without these options.
 func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
 
 // newConfig applies the options to the defaults. A lead is always renewed, and MaxTerm bounds it: so

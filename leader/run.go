@@ -17,31 +17,40 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Run campaigns until this candidate leads, and then runs work. Run campaigns and leads again and again,
-// until ctx ends or the work returns nil while it leads:
+// Run campaigns until this candidate leads, and then calls work. After the work has returned, Run
+// campaigns again. Run goes on in this way until ctx ends, or until the work returns nil while its term
+// lasts. In detail:
 //
-//   - If the work returns nil while its term lasts, Run gives the lead up and returns nil.
+//   - If the work returns nil while its term lasts, Run gives the lead up, and returns nil. If giving up
+//     the lead fails, Run returns an error instead of nil.
 //   - If the work returns an error while its term lasts, Run logs the error, gives the lead up, and
 //     campaigns again a second later.
-//   - If the work returns after its term has ended, Run ignores what it returns and campaigns again: at
-//     once, or a second later if the term lasted less than a second. A term can end before its work
-//     because the lead is lost (the context's cause then matches ErrLost), because of Resign,
-//     RequestResign, Preempt, MaxTerm or a missing Alive (ErrResigned), or because ctx ends.
-//   - If ctx ends, Run returns an error that matches both ctx's error and the error that the work
-//     returned.
+//   - If the work returns after its term has ended, Run ignores the error that the work returns, and
+//     campaigns again. Run does so at once, or a second later if the term lasted less than a second.
+//   - If ctx ends, Run returns an error that matches ctx's error. The error also matches the error of the
+//     work, if the work has returned an error.
 //
-// The work's context is made from ctx, and ends before another candidate can lead. Run gives the lead up
-// only after the work has returned. So while the work runs, nobody else can lead, unless the lease is
-// lost. A work that ignores the end of its context keeps the other candidates waiting. If it does so for
-// a whole lease, Run logs that, and Check can report it. If the work panics, Run gives the lead up, and
-// the panic goes on.
+// A term can end before its work has returned. The cause of the work's context then matches ErrLost if the
+// lead is lost, and ErrPaused if the name is paused by Client.Pause. The cause matches ErrResigned after
+// Resign, RequestResign, Preempt or MaxTerm, and if the work has not called Alive in time. A term also
+// ends when ctx ends or when the Client is closed.
 //
-// After a transient error of Redis, Run tries again until ctx ends; after ErrNotReplicated, once a second. An operator
-// can mend some errors (ErrOutOfMemory, ErrDenied, a full disk of Redis). Run logs such an error and campaigns again: a
-// second later, then after longer pauses, at most 5 s. Other errors, such as ErrClosed, ErrWrongType and
-// ErrBadArgument, end Run: Run returns the error, and from then on Check returns it too. A second Run of the same
-// Election fails with ErrBadArgument while the first one goes on. Before you close the Client, end ctx and wait for
-// Run. Close does not give the lead up, so the next candidate would wait for the end of the lease.
+// The work's context is derived from ctx, and ends before another candidate can lead. Run gives the lead
+// up only after the work has returned. So nobody else can lead while the work runs, unless the lease is
+// lost. If the work ignores the end of its context, the other candidates go on waiting. If the work has
+// not returned when a whole lease has passed since the end of the term, Run logs that, and Check can
+// report it. If the work panics, Run gives the lead up, and the panic goes on.
+//
+// If Redis returns a transient error, Run tries again until ctx ends. After ErrNotReplicated, Run
+// campaigns again a second later. While the name is paused by Client.Pause, Run waits. An operator can
+// mend some errors: ErrOutOfMemory, ErrDenied, or a full disk of Redis. Run logs such an error, and
+// campaigns again a second later. If further campaigns fail too, the pauses between them become longer, up
+// to 5 s. Every other error, such as ErrClosed, ErrWrongType or ErrBadArgument, ends Run. Run then returns
+// the error, and Check also returns it from then on.
+//
+// While one call of Run goes on, a second call of Run on the same Election fails with ErrBadArgument.
+// Before you close the Client, end ctx and wait until Run has returned. Close does not give the lead up,
+// so after Close alone the next candidate waits until the lease is over.
 func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
 	const op = "lead"
 	if err := e.usable(op); err != nil {

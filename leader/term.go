@@ -15,9 +15,10 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Term is one period in which a candidate leads. The work of Election.Run gets the Term and a context, which ends with
-// the term. Any goroutine may call the methods of a Term, even after the term's end. A test may call a work with a nil
-// or zero Term: its methods do nothing, and its token is 0.
+// Term is one period in which a candidate leads. Election.Run gives the Term to the work, together with a
+// context that ends when the term ends. Any goroutine may call the methods of a Term, even after the end
+// of the term. A test may call the work with a nil Term or with a zero Term. The methods of such a Term do
+// nothing, and its token is 0.
 type Term struct {
 	election *Election
 	lease    *lease.Lease
@@ -36,17 +37,19 @@ type Term struct {
 	beat  chan struct{} // holds one signal: alive has changed
 }
 
-// Token returns the fencing token of the term: a number greater than the token of every earlier term of
-// the name. If the work shows this token when it writes, the resource can refuse the writes of a former
-// leader.
+// Token returns the fencing token of the term. It is greater than the token of every earlier term of the
+// same name. If the work sends the token with each write, the resource that the work writes to can refuse
+// the writes of a former leader.
 func (t *Term) Token() int64 { return engine.Made(t).lease.Token() }
 
-// Deadline returns the time at which the term ends if its lease is not renewed before that time.
+// Deadline returns when, on this process's clock, the term ends if Holdfast does not renew the lease
+// before.
 func (t *Term) Deadline() time.Time { return engine.Made(t).lease.Deadline() }
 
-// Resign ends the term: the work's context ends with ErrResigned. When the work has returned, the next
-// candidate leads, and this Election campaigns again. To leave the election for good, return nil from
-// the work instead. Resign does not wait, so the work may call Resign.
+// Resign ends the term. The context of the work ends with ErrResigned. When the work has returned, the
+// next candidate leads, and Run campaigns again for this Election. To leave the election for good, return
+// nil from the work instead of calling Resign. Resign does not wait for the end of the work, so the work
+// may call Resign.
 func (t *Term) Resign() {
 	if t != nil && t.election != nil {
 		t.resign("by its own work")
@@ -59,10 +62,11 @@ func (t *Term) over(why string) error {
 	return t.election.failed("lead", fmt.Errorf("%w: %s", errs.Resigned, why))
 }
 
-// Alive says that the work is alive, and promises another call of Alive within d. Without that call the term ends with
-// ErrResigned, so that a work that hangs does not lead for ever. If such a work also ignores the end of its context,
-// Election.Check returns an error. With a d of 0 the work ends its promise. A work that never calls Alive promises
-// nothing.
+// Alive says that the work is alive, and promises that the work will call Alive again within d. If the
+// work does not keep this promise, the term ends with ErrResigned. So a candidate whose work hangs does
+// not lead for ever. If the work that hangs also ignores the end of its context, Election.Check returns an
+// error. Alive(0) ends the promise. A work that never calls Alive promises nothing, and its term does not
+// end for this reason.
 func (t *Term) Alive(d time.Duration) {
 	t = engine.Made(t)
 	t.mu.Lock()

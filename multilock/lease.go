@@ -16,11 +16,12 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Lease is one acquisition of all locks of a MultiLock. It ends when it is released, or when the first
-// of its locks is lost. After a loss, the other locks stay held until the Lease is released.
+// Lease is one acquisition of all locks of a MultiLock. A Lease ends when the program releases it, or when
+// the first of its locks ends for another reason, for example because that lock is lost. In the second
+// case the other locks stay held until the program releases the Lease.
 //
-// A Lock that fails returns a nil Lease. A nil Lease counts as ended, in the same way as a nil
-// lease.Lease.
+// If Lock or TryLock fails, it returns a nil Lease. A nil Lease counts as a lease that has ended, in the
+// same way as a nil lease.Lease.
 type Lease struct {
 	leases  []*lease.Lease // in the order in which the locks were given
 	alive   context.Context
@@ -64,9 +65,11 @@ func (l *Lease) tell() {
 	l.told.Do(func() { close(l.done) })
 }
 
-// Context returns a context for the work that the locks protect. The context is derived from parent, and
-// is also cancelled when the first of the locks ends, with that lock's cause. A Lock of the MultiLock,
-// or of one of its locks, with this context re-enters.
+// Context returns a context for the work that the locks protect. The returned context is derived from
+// parent. The returned context is also cancelled when the first of the locks ends, and its cause then says
+// why that lock ended. If a program calls Lock of the MultiLock with the returned context, Lock re-enters
+// all locks. If a program calls Lock of one of the locks with the returned context, Lock re-enters that
+// lock.
 func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return none.Context(parent)
@@ -77,8 +80,8 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return hold.CarryWhole(parent, l.account.identity, l)
 }
 
-// Done returns a channel that is closed when the lease has ended for any reason. The contexts of the
-// lease are cancelled before.
+// Done returns a channel that is closed when the Lease has ended, for any reason. The contexts of the
+// Lease are cancelled before the channel is closed.
 func (l *Lease) Done() <-chan struct{} {
 	if l.absent() {
 		return none.Done()
@@ -86,8 +89,8 @@ func (l *Lease) Done() <-chan struct{} {
 	return l.done
 }
 
-// Err returns nil while the lease lasts. When it has ended, Err returns why the first of the locks
-// ended: an error that matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
+// Err returns nil while the Lease lasts. After that, Err returns an error that says why the first of the
+// locks ended. The error matches ErrReleased, ErrLost, ErrExpired, ErrMaxHold, ErrSuperseded or ErrClosed.
 func (l *Lease) Err() error {
 	if l.absent() {
 		return none.Err()
@@ -98,7 +101,8 @@ func (l *Lease) Err() error {
 	return context.Cause(l.alive)
 }
 
-// Name returns the names of all locks, separated by commas, in the order in which they are taken.
+// Name returns the names of all locks, separated by commas, in the order in which the MultiLock takes the
+// locks.
 func (l *Lease) Name() string {
 	if l.absent() {
 		return none.Name()
@@ -111,8 +115,8 @@ func (l *Lease) has(owner lease.Owner) bool {
 	return slices.ContainsFunc(l.leases, func(one *lease.Lease) bool { return one.Owner() == owner })
 }
 
-// Deadline returns when the lease ends if none of its locks is renewed before: the earliest deadline of
-// the locks.
+// Deadline returns when, on this process's clock, the Lease ends if none of its locks is renewed before.
+// It is the earliest of the deadlines of the locks.
 func (l *Lease) Deadline() time.Time {
 	if l.absent() {
 		return none.Deadline()
@@ -126,7 +130,7 @@ func (l *Lease) Deadline() time.Time {
 	return earliest
 }
 
-// Tokens returns the fencing token of each lock, in the order in which the locks were given to
+// Tokens returns the fencing token of each lock, in the order in which the program gave the locks to
 // NewMultiLock.
 func (l *Lease) Tokens() []int64 {
 	if l.absent() {
@@ -139,9 +143,9 @@ func (l *Lease) Tokens() []int64 {
 	return tokens
 }
 
-// Release releases all locks at the same time. If the release of one lock fails, the other locks are
-// released nevertheless. Release returns the joined errors of the locks that could not be released. Each
-// is an error of lease.Lease.Release.
+// Release releases all locks at the same time. If the release of one lock fails, Release releases the
+// other locks nevertheless. The returned error joins the errors of the locks that could not be released.
+// Each of these errors is an error that lease.Lease.Release returns.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.absent() {
 		return none.Release(ctx)

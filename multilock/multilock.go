@@ -14,14 +14,15 @@ import (
 )
 
 // MultiLock stands for several locks that are held together or not at all. The locks may be of any kind
-// except a PermitSemaphore's Locker, and may belong to different Clients. A MultiLock has no state: any
-// number of goroutines may use one value.
+// except the Locker of a PermitSemaphore, and they may belong to different Clients. A MultiLock has no
+// state, so any number of goroutines may use one MultiLock.
 //
-// The locks are taken one after another, in the order of their keys in Redis. Locks with the same key on
-// different servers are taken in the order of the addresses that the Clients were given. So two callers
-// that want the same locks never wait for each other in a circle, even if they name the locks in
-// different orders. There are two conditions: all processes that lock one name on several servers use
-// the same addresses, and no process locks one of the locks alone and then asks for the rest.
+// The MultiLock takes its locks one after another, in the order of their keys in Redis. If locks on
+// different servers have the same key, the MultiLock takes them in the order of the server addresses that
+// the program gave to the Clients. So two callers that want the same locks never wait for each other in a
+// circle, even if they name the locks in different orders. There are two conditions. First, all processes
+// that lock one name on several servers give the same addresses to their Clients. Second, no process locks
+// one of the locks alone and, while it holds that lock, asks for the other locks.
 type MultiLock struct {
 	members []member // in the order in which they are taken
 	name    string   // of all of them, for spans
@@ -37,9 +38,10 @@ type member struct {
 	given  int // its index among the arguments of New
 }
 
-// New returns a MultiLock of the given locks. It does no I/O. If the arguments are wrong, every call on
-// the MultiLock returns the error. Arguments are wrong if there is no lock, if a lock is given twice, or
-// if a lock does not implement lease.Placed, such as the Locker of a PermitSemaphore.
+// New returns a MultiLock of the given locks. New does no I/O. If the arguments are wrong, every call of
+// Lock or TryLock returns the error. The arguments are wrong if there is no lock, if a lock is given
+// twice, or if a lock does not implement lease.Placed. For example, the Locker of a PermitSemaphore does
+// not implement lease.Placed.
 func New(lockers ...lease.Locker) *MultiLock {
 	if len(lockers) == 0 {
 		return &MultiLock{err: errNone}
@@ -97,29 +99,31 @@ func (m *MultiLock) usable() error {
 	return m.err
 }
 
-// Lock waits until all of the locks are granted, and returns the Lease on them, which the caller must
-// release. With a context made by Lease.Context, a Lock re-enters all of the locks, or one of them.
+// Lock waits until all locks are granted, and returns a Lease on all of them. The caller must release the
+// Lease. If ctx carries leases on these locks, or on some of them, Lock re-enters those locks: see
+// Lease.Context.
 //
-// Lock waits as long as ctx allows, for one lock after another. While it waits, the locks that it has
-// taken are renewed, or expire, as their options say. If one of them is lost, Lock begins again with the
-// first lock, after a pause of at most 250 ms. If Lock fails, it releases the locks that it has taken,
-// before it returns or, if ctx has ended, in the background. The error is the error of the lock that
-// failed.
+// Lock waits for one lock after another, as long as ctx allows. While Lock waits, the locks that it has
+// already taken are renewed or expire, as their options say. If one of the taken locks is lost, Lock
+// begins again with the first lock, after a pause of at most 250 ms. If Lock fails, it releases the locks
+// that it has taken. Lock does so before it returns or, if ctx has ended, in the background. The error is
+// the error of the lock that failed.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(ctx, "lock", lease.Locker.Lock, true)
 }
 
-// TryLock is Lock without the wait: it sends one request for each lock, up to the first lock that is
-// refused. If somebody else holds one of the locks, the error matches ErrBusy. If a lock was lost before
-// all locks were granted, the error matches ErrLost.
+// TryLock is Lock without the wait. TryLock sends one request for each lock, and stops at the first lock
+// that is refused. If somebody else holds one of the locks, the error matches ErrBusy. If a lock that was
+// granted is lost before all locks are granted, the error matches ErrLost.
 func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 	return m.acquire(ctx, "try lock", lease.Locker.TryLock, false)
 }
 
-// LeaseFrom returns the lease on all of the locks that ctx carries: the innermost, if ctx carries
-// several. That lease may have ended. ok is false if ctx carries no such lease. LeaseFrom does no I/O. A
-// lease of other Clients does not count. If ctx carries a lease on a MultiLock, it also carries a lease
-// on each of the locks.
+// LeaseFrom returns a Lease that ctx carries. If ctx carries a Lease on all of these locks, LeaseFrom
+// returns that Lease and true. If ctx carries several such Leases, LeaseFrom returns the innermost. The
+// returned Lease may have ended. If ctx carries no such Lease, ok is false. A Lease on locks of other
+// Clients does not count. If ctx carries a Lease of a MultiLock, ctx also carries a lease on each single
+// lock. LeaseFrom does no I/O.
 func (m *MultiLock) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
 	if m.usable() != nil {
 		return nil, false

@@ -7,20 +7,21 @@ import (
 	"reflect"
 )
 
-// Codec turns results into bytes and back. Several goroutines may call the methods of a Codec at the
-// same time.
+// Codec turns the results of a Once into bytes, and bytes back into results. Several goroutines may call
+// the methods of a Codec at the same time.
 type Codec interface {
-	// Encode returns the bytes of a result. The Once stores these bytes unchanged.
+	// Encode returns the bytes of result. The Once stores these bytes unchanged.
 	Encode(result any) ([]byte, error)
-	// Decode makes a result from data, and stores it in *result. result is a pointer to the type that the
-	// caller expects. Decode must not keep data after it returns.
+	// Decode makes a result from data, and stores that result in *result. result is a pointer to the type
+	// that the caller of Value expects. Decode must not keep data after Decode has returned.
 	Decode(data []byte, result any) error
 }
 
-// JSON is the default Codec. It uses encoding/json, with one exception: if the type T of Value is []byte or string, the
-// result is stored unchanged. If T is an interface type, such as any, every result is stored as JSON. Other callers
-// then get the Go type that JSON decodes to: a float64 for an int, a string in base64 for a []byte. If a Codec of your
-// own calls JSON, JSON does not see T: use such a Codec only with types that are not interfaces.
+// JSON is the default Codec. It uses encoding/json, with one exception: if the type T of Value is []byte
+// or string, JSON stores the result unchanged. If T is an interface type, such as any, JSON encodes every
+// result, even a []byte or a string. Other callers then get the Go type to which encoding/json decodes the
+// stored result: for example a float64 for an int, or a string in base64 for a []byte. If a Codec of your
+// own calls JSON, JSON does not know T. So use such a Codec only for types that are not interfaces.
 var JSON Codec = jsonCodec{}
 
 type jsonCodec struct{}

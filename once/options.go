@@ -13,13 +13,15 @@ import (
 )
 
 const (
-	// DefaultKeep is how long a result is kept if the option Keep is not given: 24 h.
+	// DefaultKeep is how long a Once keeps a result if the program does not give the option Keep: 24 h.
 	DefaultKeep = 24 * time.Hour
-	// DefaultMaxSize is the greatest size of a result if the option MaxSize is not given: 1 MiB.
+	// DefaultMaxSize is the greatest size of a result if the program does not give the option MaxSize: 1
+	// MiB.
 	DefaultMaxSize = 1 << 20
 )
 
-// Option configures a Once.
+// Option configures a Once. An Option that is given to Client.Once applies only to the Once that
+// Client.Once returns.
 type Option func(*settings)
 
 type settings struct {
@@ -59,57 +61,63 @@ func (s *settings) check() error {
 	return nil
 }
 
-// Keep sets how long the result of a key is kept after the work was done: d, at least 1 ms. A call after
-// that time does the work again. The default is DefaultKeep.
+// Keep makes Redis keep the result of a key for d after the work was done. A call with the key that comes
+// later than that does the work again. d must be at least 1 ms. The default is DefaultKeep.
 func Keep(d time.Duration) Option { return func(s *settings) { s.keep = d } }
 
-// KeepErrors keeps an error that the work returned for d, at least 1 ms. During that time every call on
-// the key fails: its error matches ErrWorkFailed and has the text of the kept error, cut after 4 KiB.
-// The caller whose work failed gets the error itself. An error is not kept if the context of the work
-// had ended when the work returned. By default errors are not kept: the next caller does its own work.
+// KeepErrors makes Redis keep an error that the work returned, for the time d. While Redis keeps the
+// error, every call with the key fails. The error of such a call matches ErrWorkFailed, and has the text
+// of the kept error, cut after 4 KiB. The caller whose work failed gets the error that its work returned.
+// An error is not kept if the context of the work had ended when the work returned. d must be at least 1
+// ms. By default, and if d is 0, Redis keeps no errors, and the next caller does its own work.
 func KeepErrors(d time.Duration) Option { return func(s *settings) { s.keepErrors = d } }
 
-// Busy says what a call does if another caller is doing the work of its key.
+// Busy says what a call does if another caller is doing the work of the same key: see OnBusy.
 type Busy int
 
 const (
-	// Wait waits for the result, for as long as ctx allows. It is the default.
+	// Wait makes the call wait for the result of the other caller, as long as ctx allows. It is the
+	// default.
 	Wait Busy = iota
-	// Fail returns an error that matches ErrBusy.
+	// Fail makes the call return at once, with an error that matches ErrBusy.
 	Fail
 )
 
-// OnBusy sets what a call does if another caller is doing the work of its key. The default is Wait.
+// OnBusy sets what a call does if another caller is doing the work of the same key. The default is Wait.
 func OnBusy(b Busy) Option { return func(s *settings) { s.busy = b } }
 
-// Pausable makes the Once obey Client.Pause: while the name of the Once is paused, no work begins. A caller that would
-// do the work waits or fails at once, as OnBusy says, and its error matches ErrPaused. Kept results are returned during
-// a pause too. Pausable costs one more request each time that work begins.
+// Pausable makes the Once obey Client.Pause: while the name of the Once is paused, no work begins. By
+// default, a caller that would do the work waits until the pause ends. If the caller's ctx ends before the
+// pause has ended, the error matches ErrPaused. With OnBusy(Fail), the caller returns at once, and the
+// error matches ErrPaused. If Redis keeps a result, callers get this result during a pause too. Pausable
+// costs one more request each time that work begins.
 func Pausable() Option { return func(s *settings) { s.pausable = true } }
 
-// Fingerprint binds the key to this payload. While the work of a key goes on, or its result is kept, a
-// call with the same key and another payload fails with ErrMismatch. Redis stores the SHA-256 of the
-// payload. A call without Fingerprint never fails with ErrMismatch.
+// Fingerprint binds each key that is used with this Once to the given payload. While the work of a key
+// goes on, or while its result is kept, a call with the same key and another payload fails with
+// ErrMismatch. Redis stores the SHA-256 of the payload. A call on a Once without Fingerprint never fails
+// with ErrMismatch.
 func Fingerprint(payload []byte) Option {
 	sum := sha256.Sum256(payload)
 	return func(s *settings) { s.payload = hex.EncodeToString(sum[:]) }
 }
 
-// MaxSize sets how many bytes a result may have after its Codec has encoded it. If a result is larger,
-// the call that did the work fails with ErrTooLarge, and nothing is stored. The default is
+// MaxSize sets how many bytes a result may have after the Codec has encoded it. If a result is larger, the
+// call that did the work fails with ErrTooLarge, and Redis stores no result. The default is
 // DefaultMaxSize.
 func MaxSize(bytes int) Option { return func(s *settings) { s.maxSize = bytes } }
 
-// UseCodec sets the Codec of the results. The default is JSON. All processes that use the Once must use
-// the same Codec.
+// UseCodec sets the Codec that encodes and decodes the results. All processes that use a Once of the same
+// name must use the same Codec. The default is JSON.
 func UseCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 
-// Lease sets the lease that a caller has on a key while it does the work, by the options of package
-// lease. They override the Client's defaults. If a process dies during the work, another caller does the
-// work when the lease is over.
+// Lease sets lease options for the hold that a caller has on a key while it does the work. These options
+// override the defaults of the Client. If the process of the caller dies during the work, another caller
+// does the work when the lease is over.
 //
-// With lease.Replicas(n), work begins only if n replicas have the grant. If fewer than n replicas have the result, the
-// caller gets it together with ErrNotReplicated.
+// With lease.Replicas(n), work begins only if n replicas have acknowledged the grant. If fewer than n
+// replicas acknowledge the result, the caller that did the work gets the result together with
+// ErrNotReplicated.
 func Lease(options ...lease.Option) Option {
 	return func(s *settings) { s.lease = append(s.lease, options...) }
 }

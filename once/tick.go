@@ -16,8 +16,9 @@ import (
 // tickLimit is how long a tick is given back in the background, if Redis does not answer.
 const tickLimit = time.Minute
 
-// Tick claims the tick of a name at the time at: see Client.Tick. name is for errors, and mapped is the
-// name that is stored in Redis.
+// Tick claims one tick of a name, and reports whether this caller has won the tick: see Client.Tick. name
+// is the name that errors show. mapped is the name as Redis stores it. at is the time that the schedule
+// names for the tick. keep is how long Redis remembers the winner.
 func Tick(ctx context.Context, e *engine.Engine, name, mapped string, at time.Time, keep time.Duration) (bool, error) {
 	won, err := tick(ctx, e, mapped, at, keep)
 	if err != nil {

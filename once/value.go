@@ -14,46 +14,51 @@ import (
 	"github.com/holdfast-go/holdfast/internal/pause"
 )
 
-// Value returns the result of a key. If there is no result, and no other caller does the work, Value
-// runs work and keeps what work returns. All callers of the key in the time of Keep get that result.
-// Callers that wait, in any process, get it as soon as it is stored.
+// Value returns the result of a key. If Redis has no result for the key, and if no other caller is doing
+// the work, Value calls work and keeps the result that work returns. While the result is kept, all callers
+// that use the key get this result. Callers that wait, in any process, get the result as soon as it is
+// stored.
 //
 // # Whose context
 //
-// work runs on the caller's goroutine. The context of work is derived from the caller's ctx: it has the
-// same values, and ends with that ctx. It also ends when the hold on the key is lost, with a cause that
-// says why (ErrLost and so on). If the ctx of the caller that does the work ends, no other call fails:
-// the next caller does its own work, from the beginning. If work must not end because its caller's ctx
-// ends, detach it: call Value with context.WithoutCancel(ctx), and a deadline. If the ctx of a waiting
-// caller ends, that caller returns at once, and the others go on waiting.
+// work runs on the goroutine of the caller. The context of work is derived from this caller's ctx. The
+// context has the same values as ctx, and ends when ctx ends. The context also ends when the hold on the
+// key is lost, with a cause that says why, for example ErrLost. If the ctx of the caller that does the
+// work ends, no other call fails: the next caller does its own work, from the beginning. If work must not
+// end when its caller's ctx ends, call Value with a context that has a deadline and is derived from
+// context.WithoutCancel(ctx). If the ctx of a waiting caller ends, that caller returns at once, and the
+// other callers go on waiting.
 //
 // # Results and errors
 //
-// The caller that did the work gets what work returned, even if the result could not be stored: the
-// error says so then. Each other caller gets its own copy, which the Codec decodes from the stored
-// bytes.
+// The caller that did the work gets the result that work returned, even if the result could not be stored.
+// If the result could not be stored, the caller also gets an error. Each other caller gets its own copy of
+// the result, which the Codec decodes from the stored bytes.
 //
-//   - An error of work is returned unchanged, and is not kept (see KeepErrors). The next caller, or a caller that is
-//     waiting, does its own work. After a panic of work, the next caller also does its own work.
-//   - ErrMismatch: the key was used with another payload. ErrWorkFailed: the work of another call has
-//     failed, and its error was kept.
-//   - ErrBusy: another caller was doing the work until ctx ended or, with OnBusy(Fail), when Redis was
-//     asked.
-//   - ErrTooLarge, or an error of the Codec: the work is done, but its result was not stored.
-//   - ErrLost, ErrExpired, ErrMaxHold or ErrClosed: the hold ended before the result was stored. Another
-//     caller may have done the work too.
+//   - If work returns an error, the caller gets that error unchanged. Without KeepErrors the error is not
+//     kept, and the next caller, which may be waiting already, does its own work. If work panics, the next
+//     caller also does its own work.
+//   - ErrMismatch: another call has used the key with another payload (see Fingerprint).
+//   - ErrWorkFailed: the work of another call has failed, and its error is kept (see KeepErrors).
+//   - ErrBusy: another caller was doing the work until ctx ended or, with OnBusy(Fail), at the moment when
+//     Redis was asked.
+//   - ErrTooLarge, or an error of Codec.Encode: the work is done, but its result was not stored.
+//   - An error of Codec.Decode: another caller has done the work, but the Codec cannot decode its result.
+//   - ErrLost, ErrExpired, ErrMaxHold or ErrClosed: the hold on the key ended before the result was stored.
+//     Another caller may have done the work too.
 //   - ErrUnknown: the work is done, but Redis did not answer, so it is not known whether the result is
-//     stored. Holdfast tries to store the result until the end of the lease.
+//     stored. Until the end of the lease, Holdfast goes on trying to store the result.
 //
-// Other errors are the errors of a Locker: ErrUnavailable, ErrClosed, ErrWrongType, ErrOutOfMemory and
-// so on. If work calls Value with its own key and its own ctx, that call fails with ErrBadArgument while
-// the hold lasts: it would wait for itself.
+// Other errors are errors that the Lock of a Locker returns too, such as ErrUnavailable, ErrClosed,
+// ErrWrongType or ErrOutOfMemory. If work calls Value with its own key and its own context, this inner
+// call would wait for the work that makes it. So the inner call fails with ErrBadArgument while the hold
+// on the key lasts.
 //
 // # Work that outlives its hold
 //
-// Work that is detached, or ignores the end of its ctx, may go on after the hold was lost. No caller waits for such
-// work, even in the same process: the next caller gets a result that another caller has stored, or does the work
-// itself.
+// If work is detached from its caller's ctx, or ignores the end of its context, it may go on after its
+// hold on the key is lost. No caller waits for such work, even in the same process. The next caller gets a
+// result that another caller has stored. If there is no such result, the next caller does the work itself.
 func Value[T any](ctx context.Context, o *Once, key string, work func(ctx context.Context) (T, error)) (T, error) {
 	var value T
 	if work == nil {
@@ -73,7 +78,7 @@ func Value[T any](ctx context.Context, o *Once, key string, work func(ctx contex
 	return value, nil
 }
 
-// Do is Value for work without a result.
+// Do is the same as Value, but for work that has no result.
 func Do(ctx context.Context, o *Once, key string, work func(ctx context.Context) error) error {
 	if work == nil {
 		return o.fail("run", key, errNoWork)
@@ -84,10 +89,10 @@ func Do(ctx context.Context, o *Once, key string, work func(ctx context.Context)
 	return err
 }
 
-// Token returns the fencing token of the work: a number greater than the token of every earlier work of
-// the same key. ctx must be the context that work was given, or derived from it; for any other context
-// Token returns 0. If the work shows its token when it writes, the resource can refuse the writes of
-// earlier work.
+// Token returns the fencing token of the work to which ctx belongs. This token is greater than the token
+// of every earlier work of the same key. ctx must be the context that Value or Do gave to the work, or a
+// context that is derived from it. For any other context Token returns 0. If the work sends its token with
+// each write, the resource that the work writes to can refuse the writes of earlier work.
 func Token(ctx context.Context) int64 {
 	token, _ := ctx.Value(tokenKey{}).(int64)
 	return token

@@ -59,7 +59,7 @@ func (m Member) mark(ctx context.Context, w marking) (marker, error) {
 }
 
 // ProbeMarker asks one server for its marker, for Client.Check. servers is how many servers the quorum
-// that wrote the marker has. It is 0 if that is not known.
+// that wrote the marker has. servers is 0 if there is no marker, or if the marker does not say how many.
 func ProbeMarker(ctx context.Context, e *engine.Engine) (servers int, err error) {
 	m, err := Member{Engine: e}.mark(ctx, marking{})
 	number, _, _ := strings.Cut(m.set, "-")

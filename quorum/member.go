@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Member is one server of a Quorum, and the lock on it.
+// Member is one server of a Quorum: the engine of the server's Client, and the lock on the server.
 type Member struct {
 	Engine *engine.Engine
 	Locker lease.Locker

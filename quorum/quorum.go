@@ -16,10 +16,10 @@ import (
 
 const kind = "quorum"
 
-// Quorum is one lock on several independent servers. It is held while a majority of them grant it, so it
-// works although the other servers fail. It is Redlock with two additions: it has a token that grows,
-// and servers that have lost their data do not count. A Quorum has no state: any number of goroutines
-// may use one value.
+// Quorum is one lock on several independent servers. The lock is held while a majority of the servers hold
+// it, so it works even if the other servers fail. It is Redlock with two additions: the lock has a token
+// that grows, and the grant of a server that has lost its data does not count. A Quorum has no state, so
+// any number of goroutines may use one Quorum.
 //
 // docs/quorum.md says what a Quorum promises, and on what conditions.
 type Quorum struct {
@@ -33,9 +33,9 @@ type Quorum struct {
 	identity string
 }
 
-// New returns the lock of that name on the servers of members. longest is the longest lease that any
-// process takes on this lock. New does no I/O. If an argument is wrong, every call on the lock returns
-// the error.
+// New returns the lock of the given name on the servers of members. longest is the longest lease that any
+// process takes on this lock. New does no I/O. If an argument is wrong, every call on the lock returns the
+// error.
 func New(name string, members []Member, longest time.Duration) *Quorum {
 	q := &Quorum{name: name, members: members, longest: longest}
 	for _, m := range members {
@@ -67,35 +67,42 @@ func (q *Quorum) usable() error {
 	return q.err
 }
 
-// Name returns the name that the lock was made with.
+// Name returns the name of the lock, as the program gave it to NewQuorum or NewQuorumOf.
 func (q *Quorum) Name() string { return engine.Made(q).name }
 
 func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
 
-// Lock waits until a majority of the servers have granted the lock, and returns the Lease, which the
-// caller must release. With a context made by Lease.Context, Lock re-enters without asking a server.
+// Lock waits until a majority of the servers have granted the lock, and returns a Lease. The caller must
+// release the Lease. If ctx carries a Lease on this Quorum (see Lease.Context), Lock re-enters the hold,
+// and asks no server.
 //
-// Lock asks all servers at once, and waits for each server for at most half a second. If no majority grants the lock,
-// Lock gives back what it has taken, and asks again after a random time, at most 250 ms, as long as ctx allows. If ctx
-// ends, the error matches ctx's error. The error also matches ErrBusy if somebody else held the lock, or if callers
-// that came earlier had to go first. (For 10 s after a process has seen others wait, it asks only in the order of
-// arrival.) The error also matches ErrNoQuorum if no majority could be asked. If a majority cannot grant the lock
-// because of an error that a retry cannot mend, Lock returns that error at once. If an unanswered request has taken the
-// lock on a server, that lock is given back within a second of the answer, or expires.
+// Lock asks all servers at the same time, and waits for each server for at most half a second. If no
+// majority grants the lock, Lock gives back the grants that it has got, waits for a random time of at most
+// 250 ms, and asks again when no earlier caller waits. Lock goes on in this way as long as ctx allows. If
+// this process has seen other callers wait within the last 10 s, even the first request waits for the
+// earlier callers.
+//
+// If ctx ends, the error matches ctx's error. The error also matches ErrBusy if somebody else held the
+// lock, or if earlier callers had to go first. The error also matches ErrNoQuorum if fewer than a majority
+// of the servers answered. Some errors of a server, such as ErrDenied, do not go away when Lock asks
+// again. If so many servers return such errors that no majority is left, Lock returns the errors at once.
+// If a server has granted the lock, but its answer has not come, the Client gives the grant back within a
+// second after the server answers again. Otherwise the grant expires.
 func (q *Quorum) Lock(ctx context.Context) (*Lease, error) {
 	return q.acquire(ctx, "lock", true)
 }
 
-// TryLock is Lock without the wait: it asks each server once. If somebody else holds the lock, or asks
-// for it at the same time, the error matches ErrBusy. If no majority of the servers answers, the error
-// matches ErrNoQuorum.
+// TryLock is Lock without the wait: it asks each server once. If somebody else holds the lock, or if
+// another caller asks for the lock at the same time, the error matches ErrBusy. If no majority of the
+// servers answers, the error matches ErrNoQuorum.
 func (q *Quorum) TryLock(ctx context.Context) (*Lease, error) {
 	return q.acquire(ctx, "try lock", false)
 }
 
-// LeaseFrom returns the lease on the Quorum that ctx carries: the innermost, if ctx carries several. A
-// Lock with ctx would re-enter this lease. It may have ended. ok is false if ctx carries no such lease.
-// LeaseFrom does no I/O.
+// LeaseFrom returns a Lease that ctx carries. If ctx carries a Lease on this Quorum, LeaseFrom returns
+// that Lease and true. If ctx carries several such Leases, LeaseFrom returns the innermost. Lock with ctx
+// would re-enter the returned Lease. The returned Lease may have ended. If ctx carries no such Lease, ok
+// is false. LeaseFrom does no I/O.
 func (q *Quorum) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
 	if q.usable() != nil {
 		return nil, false

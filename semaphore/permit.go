@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// IDs returns the ids of the permits that lease l has. Each id has 32 hexadecimal digits, as in Redisson.
-// IDs returns nil if l is not a lease of a PermitSemaphore.
+// IDs returns the ids of the permits that the lease l has. Each id has 32 hexadecimal digits, as in
+// Redisson. If l is not a lease of a PermitSemaphore, IDs returns nil.
 func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 	r, ok := (*hold.Lease)(l).Resource().(*resource)
 	if !ok {
@@ -29,10 +29,11 @@ func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 	return ids
 }
 
-// ReleaseID gives back the permit with that id. It does not matter whether this process, another process or
-// Redisson has taken the permit. If no permit with that id is taken, or if its lease is over, the error
-// matches ErrNoPermits. If the permit belongs to a Lease, that Lease is lost at its next renewal. To give
-// back your own Lease, call its Release.
+// ReleaseID gives back the permit with the given id. It does not matter whether this process, another
+// process or Redisson has taken the permit. If nobody has taken a permit with this id, or if the lease of
+// the permit is over, the error matches ErrNoPermits. If the permit belongs to a Lease of a Go program,
+// that Lease is lost at its next renewal. To give back your own Lease, call its Release instead of
+// ReleaseID.
 func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 	s = engine.Made(s)
 	raw, err := parseID(id)
@@ -51,13 +52,13 @@ func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 	return nil
 }
 
-// UpdateLease makes the lease of the permit with that id end d from now. The new end may be earlier or
-// later than the old one. If no permit with that id is taken, or if its lease is over, the error matches
-// ErrNoPermits.
+// UpdateLease makes the lease of one permit end d from now. id is the id of that permit. The new end may
+// be earlier or later than the old end. If nobody has taken a permit with this id, or if the lease of the
+// permit is over, the error matches ErrNoPermits.
 //
-// UpdateLease is for permits that Redisson has taken, and for operators. A Go program prolongs its own
-// Lease by Lease.Extend. If UpdateLease shortens such a Lease, its holder notices that only at its next
-// renewal.
+// UpdateLease is for operators, and for permits that Redisson has taken. A Go program prolongs its own
+// Lease by Lease.Extend. If UpdateLease shortens the Lease of a Go program, the Go program notices that
+// only when it next renews the Lease.
 func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Duration) error {
 	s = engine.Made(s)
 	raw, err := parseID(id)
@@ -77,9 +78,9 @@ func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Dur
 	return nil
 }
 
-// Remaining returns how long the permit with that id stays taken if nobody renews or releases it. It
-// returns lease.NoExpiry if that time has no end. If no permit with that id is taken, or if its lease is
-// over, the error matches ErrNoPermits.
+// Remaining returns how long the permit with the given id stays taken if nobody renews or releases it. If
+// the permit is taken for ever, Remaining returns lease.NoExpiry. If nobody has taken a permit with this
+// id, or if the lease of the permit is over, the error matches ErrNoPermits.
 func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Duration, error) {
 	s = engine.Made(s)
 	raw, err := parseID(id)

@@ -24,12 +24,12 @@ const (
 	mostLeased = 1000
 )
 
-// PermitSemaphore is a number of permits that are leased. All callers that use its name share it. If a
-// holder dies, its permits are free again when its lease is over. If a holder is cut off from Redis, its
-// Lease notifies the holder.
+// PermitSemaphore is a number of permits. A holder takes permits with a lease. All callers that use the
+// same name share the permits. If the process of a holder dies, the permits of this holder are free again
+// when its lease is over. If a holder is cut off from Redis, its Lease notifies the holder.
 //
-// A PermitSemaphore holds no state: any number of goroutines may use one value. What differs from holder to
-// holder is in the Lease that each Acquire returns.
+// A PermitSemaphore holds no state, so any number of goroutines may use one PermitSemaphore. The state of
+// one holder is in the Lease that Acquire returns.
 type PermitSemaphore struct {
 	engine   *engine.Engine
 	name     string
@@ -39,8 +39,9 @@ type PermitSemaphore struct {
 	err      error // why it cannot be used
 }
 
-// NewPermits returns the semaphore of that name. key is the key of the semaphore in Redis. NewPermits does
-// no I/O. If an argument is wrong, every call on the semaphore returns the error.
+// NewPermits returns the PermitSemaphore of the given name. key is the key of the semaphore in Redis.
+// settings says how permits are leased. NewPermits does no I/O. If an argument is wrong, every call on the
+// semaphore returns the error.
 func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *PermitSemaphore {
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
 	if s.err = e.Broken(); s.err == nil {
@@ -50,30 +51,31 @@ func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *Per
 	return s
 }
 
-// Name returns the name that the semaphore was made with.
+// Name returns the name of the semaphore, as the program gave it to Client.PermitSemaphore.
 func (s *PermitSemaphore) Name() string { return engine.Made(s).name }
 
-// Acquire waits until n permits are free at the same time, and returns one Lease for all of them, which the
-// caller must release. n is from 1 to 1000. The Lease is renewed or fixed as the semaphore's options say.
-// Its Token is 0. IDs returns the ids of its permits. An Acquire with a context of Lease.Context does not
-// re-enter anything, because each Acquire takes other permits.
+// Acquire waits until n permits are free at the same time, and takes them. Acquire returns one Lease for
+// all n permits, which the caller must release. n is from 1 to 1000. The options of the semaphore say
+// whether the Lease is renewed or fixed. The Token of the Lease is 0. IDs returns the ids of its permits.
+// Acquire never re-enters a Lease that ctx carries, because each Acquire takes other permits.
 //
-// A call for fewer permits may overtake a call that waits for more. Within one process this ends when the
-// waiting call has waited for a second.
+// A call for fewer permits may overtake a call that waits for more permits. Within one process, a call
+// that has waited for a second is not overtaken any more.
 //
-// Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error. It also matches
-// ErrBusy if too few permits were free. Then nothing is taken. If the semaphore has fewer than n permits in
-// all, the error matches ErrNoPermits at once; a semaphore that has not been set has no permits. If Redis
-// returns a transient error, Acquire tries again until ctx ends. It returns ErrWrongType, ErrOutOfMemory,
-// ErrDenied and ErrBadArgument at once.
+// Acquire waits as long as ctx allows. If ctx ends first, Acquire takes nothing, and the error matches
+// ctx's error. The error also matches ErrBusy if too few permits were free. If the semaphore has fewer
+// than n permits in all, Acquire returns at once, and the error matches ErrNoPermits. A semaphore that
+// nobody has set has no permits. If Redis returns a transient error, Acquire tries again until ctx ends.
+// If the error matches ErrWrongType, ErrOutOfMemory, ErrDenied or ErrBadArgument, Acquire returns the
+// error at once.
 func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 	return s.request(ctx, n, "acquire", false)
 }
 
-// TryAcquire is Acquire without the wait: it sends one request and does not subscribe. If too few permits
-// are free, the error matches ErrBusy. It also matches ErrBusy if a call of this process for more permits
-// has waited for more than a second. If Redis does not answer within 3 s, or before ctx's deadline, the
-// error matches ErrUnavailable.
+// TryAcquire is Acquire without the wait. TryAcquire sends one request, and does not subscribe to
+// messages. If too few permits are free, the error matches ErrBusy. The error also matches ErrBusy if
+// another call in this process wants more permits than this call, and has waited for more than a second.
+// If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error) {
 	return s.request(ctx, n, "try acquire", true)
 }
@@ -108,9 +110,10 @@ func noSuch(n int, err error) error {
 	return fmt.Errorf("%s: %w", why, errs.NoPermits)
 }
 
-// LeaseFrom returns the lease on permits of this semaphore that ctx carries. The lease may be on any number
-// of permits. If ctx carries several leases, LeaseFrom returns the innermost. The lease may have ended. If
-// ctx carries no such lease, ok is false. A lease of another Client does not count. LeaseFrom does no I/O.
+// LeaseFrom returns a lease that ctx carries. If ctx carries a lease on permits of this semaphore, on any
+// number of them, LeaseFrom returns that lease and true. If ctx carries several such leases, LeaseFrom
+// returns the innermost. The returned lease may have ended. If ctx carries no such lease, ok is false. A
+// lease of another Client does not count. LeaseFrom does no I/O.
 func (s *PermitSemaphore) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 	if s.usable() != nil {
 		return nil, false
@@ -119,8 +122,8 @@ func (s *PermitSemaphore) LeaseFrom(ctx context.Context) (l *lease.Lease, ok boo
 	return (*lease.Lease)(carried), carried != nil
 }
 
-// Locker returns n permits of the semaphore as a Locker, for Do and for any other function that takes a
-// Locker. Its Lock calls Acquire with n, and its TryLock calls TryAcquire with n.
+// Locker returns a Locker whose Lock calls Acquire with n, and whose TryLock calls TryAcquire with n. Use
+// it for Do, and for any other function that takes a Locker.
 func (s *PermitSemaphore) Locker(n int) lease.Locker { return locker{s, n} }
 
 type locker struct {
@@ -140,12 +143,13 @@ func (l locker) LeaseFrom(ctx context.Context) (held *lease.Lease, ok bool) {
 	return l.semaphore.LeaseFrom(ctx)
 }
 
-// TrySetPermits sets how many permits there are in all, if the semaphore has not been set before. It
-// reports whether it has set the semaphore.
+// TrySetPermits sets the total number of permits to n, if nobody has set the semaphore before. It reports
+// whether this call has set the number. If Redis does not answer within 3 s, the error matches
+// ErrUnavailable.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent, the error
-// also matches ErrUnknown: the request may have set the semaphore, or may do so later. SetPermits and
-// AddPermits return the same errors.
+// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent but not
+// answered, the error also matches ErrUnknown: the request may have set the number, or may still set it
+// later. SetPermits and AddPermits return the same errors, but wait for Redis as long as ctx allows.
 func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -156,8 +160,8 @@ func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error
 	return call.Status() == conn.Done, nil
 }
 
-// SetPermits sets how many permits there are in all. If more permits than n are taken, they stay with their
-// holders. Then the number of free permits is negative until enough permits are given back.
+// SetPermits sets the total number of permits to n. If more than n permits are taken, their holders keep
+// them. The number of free permits is then negative until holders have given enough permits back.
 func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 	if _, err := s.set(ctx, n, 0); err != nil {
 		return s.fail("set", err)
@@ -176,8 +180,8 @@ func (s *PermitSemaphore) set(ctx context.Context, n, onlyNew int) (*conn.Call, 
 	})
 }
 
-// AddPermits adds delta to the number of permits in all. delta may be negative. Then the number of free
-// permits may become negative too, until enough permits are given back.
+// AddPermits adds delta to the total number of permits. delta may be negative. If it is, the number of
+// free permits may become negative too, until holders have given enough permits back.
 func (s *PermitSemaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
 		return engine.Once{Script: addScript, Key: s.at.Available, Args: []any{delta, publish, s.at.Channel}}
@@ -203,21 +207,21 @@ func (s *PermitSemaphore) change(ctx context.Context, n int, call func(publish s
 	return s.calls.Run(ctx, call(publish))
 }
 
-// Available returns how many permits are free. Permits whose lease is over count as free. Available returns
-// 0 if the semaphore has not been set. The number may be negative after SetPermits or AddPermits. Like all
-// queries, Available asks the master.
+// Available returns how many permits are free. A permit whose lease is over counts as free. The number may
+// be negative after SetPermits or AddPermits. If nobody has set the semaphore, Available returns 0.
+// Available asks Redis's master, as all queries do.
 func (s *PermitSemaphore) Available(ctx context.Context) (int, error) {
 	available, _, err := s.state(ctx)
 	return available, err
 }
 
-// Acquired returns how many permits are taken.
+// Acquired returns how many permits are taken. A permit whose lease is over does not count as taken.
 func (s *PermitSemaphore) Acquired(ctx context.Context) (int, error) {
 	_, acquired, err := s.state(ctx)
 	return acquired, err
 }
 
-// Permits returns how many permits there are in all.
+// Permits returns the total number of permits: the free permits and the taken permits.
 func (s *PermitSemaphore) Permits(ctx context.Context) (int, error) {
 	available, acquired, err := s.state(ctx)
 	return available + acquired, err

@@ -1,8 +1,9 @@
 // Package semaphore has two kinds of semaphore. A Semaphore only counts its permits. A PermitSemaphore
-// leases them, so that a permit comes back when its holder dies. The layouts are those of Redisson's
-// RSemaphore and RPermitExpirableSemaphore. So Go and Java processes share the permits and wake each other.
+// leases its permits, so that a permit is free again when its holder has died and the lease is over. In
+// Redis, the two kinds have the layouts of Redisson's RSemaphore and RPermitExpirableSemaphore. So Go and
+// Java processes share the permits, and wake each other.
 //
-// Programs make them with Client.Semaphore and Client.PermitSemaphore.
+// Programs make a Semaphore with Client.Semaphore, and a PermitSemaphore with Client.PermitSemaphore.
 package semaphore
 
 import (
@@ -27,12 +28,12 @@ const (
 	most = 1 << 53
 )
 
-// Semaphore is a number of permits that nobody owns. All callers that use its name share it. If a process
-// dies with a permit, the permit never comes back. Anybody may release any number of permits. Where this
-// matters, use a PermitSemaphore.
+// Semaphore is a number of permits that nobody owns. All callers that use the same name share the permits.
+// If a process dies with a permit, the permit never comes back. Anybody may release any number of permits.
+// If that is a problem for your program, use a PermitSemaphore.
 //
-// A Semaphore holds no state: any number of goroutines may use one value. Each call takes effect once, even
-// if its request had to be sent several times.
+// A Semaphore holds no state, so any number of goroutines may use one Semaphore. Each call takes effect
+// once, even if Holdfast had to send its request several times.
 type Semaphore struct {
 	engine *engine.Engine
 	name   string
@@ -41,8 +42,8 @@ type Semaphore struct {
 	err    error // why it cannot be used
 }
 
-// New returns the semaphore of that name. key is the key of the semaphore in Redis. New does no I/O. If an
-// argument is wrong, every call on the semaphore returns the error.
+// New returns the Semaphore of the given name. key is the key of the semaphore in Redis. New does no I/O.
+// If an argument is wrong, every call on the semaphore returns the error.
 func New(e *engine.Engine, name, key string) *Semaphore {
 	s := &Semaphore{engine: e, name: name}
 	if s.err = e.Broken(); s.err == nil {
@@ -52,24 +53,26 @@ func New(e *engine.Engine, name, key string) *Semaphore {
 	return s
 }
 
-// Name returns the name that the semaphore was made with.
+// Name returns the name of the semaphore, as the program gave it to Client.Semaphore.
 func (s *Semaphore) Name() string { return engine.Made(s).name }
 
-// Acquire waits until n permits are free at the same time, and takes them. If n is 0, it returns at once. A
-// call for fewer permits may overtake a call that waits for more. Within one process this ends when the
-// waiting call has waited for a second.
+// Acquire waits until n permits are free at the same time, and takes them. If n is 0, Acquire takes
+// nothing and returns at once. A call for fewer permits may overtake a call that waits for more permits.
+// Within one process, a call that has waited for a second is not overtaken any more.
 //
-// Acquire waits as long as ctx allows, even if the semaphore has not been set yet. If ctx ends first, the
-// error matches ctx's error. It also matches ErrBusy if too few permits were free, or ErrNoPermits if the
-// semaphore was never set. Then nothing is taken: if a request was sent and not answered, Acquire undoes it
-// in the background, exactly once. If Redis returns a transient error, Acquire tries again until ctx ends.
-// It returns ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument (n < 0) at once.
+// Acquire waits as long as ctx allows, even if nobody has set the semaphore yet. If ctx ends first,
+// Acquire takes nothing, and the error matches ctx's error. The error also matches ErrBusy if too few
+// permits were free, or ErrNoPermits if nobody has ever set the semaphore. If Acquire has sent a request
+// and got no answer, Holdfast undoes the request in the background, exactly once. If Redis returns a
+// transient error, Acquire tries again until ctx ends. If the error matches ErrWrongType, ErrOutOfMemory,
+// ErrDenied or ErrBadArgument (n < 0), Acquire returns the error at once.
 //
-// If the semaphore has fewer than n permits in all, the error matches ErrNoPermits at once. For this
-// Holdfast must know how many permits there are in all. It knows that number, for a week after the last
-// call, if TrySetPermits has set the semaphore to more than 0, or if AddPermits has made the semaphore. It
-// does not know the number if a Java program has set the semaphore, or if the semaphore ever had 0 permits
-// in all. Then Acquire waits, because more permits may be released than were taken.
+// If Holdfast knows that the total number of permits is less than n, Acquire returns at once, and the
+// error matches ErrNoPermits. Holdfast knows the total number if TrySetPermits has set it to more than 0,
+// or if AddPermits has made the semaphore. Holdfast forgets the total number a week after the last call on
+// the semaphore. Holdfast never knows the total number if a Java program has set the semaphore, or if the
+// semaphore ever had 0 permits in all. If Holdfast does not know the total number, Acquire waits, because
+// somebody may release more permits than were taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()
@@ -84,11 +87,12 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	})
 }
 
-// TryAcquire is Acquire without the wait: it sends one request and does not subscribe. If too few permits
-// are free, the error matches ErrBusy. It also matches ErrBusy if a call of this process for more permits
-// has waited for more than a second. If the semaphore was never set, or has fewer than n permits in all,
-// the error matches ErrNoPermits. If Redis does not answer within 3 s, or before ctx's deadline, the error
-// matches ErrUnavailable.
+// TryAcquire is Acquire without the wait. TryAcquire sends one request, and does not subscribe to
+// messages. If too few permits are free, the error matches ErrBusy. The error also matches ErrBusy if
+// another call in this process wants more permits than this call, and has waited for more than a second.
+// If nobody has ever set the semaphore, or if Holdfast knows that the total number of permits is less than
+// n, the error matches ErrNoPermits. If Redis does not answer within 3 s, or before ctx's deadline, the
+// error matches ErrUnavailable.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -178,12 +182,12 @@ func (a *acquisition) refused(err error) error {
 	return fmt.Errorf("never set, TrySetPermits was not called: %w", errs.NoPermits)
 }
 
-// Release gives n permits back. It does not check who has taken them: if nobody has, Release adds n
-// permits. If n is 0, Release does nothing.
+// Release gives n permits back. Release does not check who has taken the permits. If nobody has taken
+// them, the semaphore has n more permits than before. If n is 0, Release does nothing.
 //
-// Release goes on when ctx is cancelled, so that a deferred Release is always right. If Redis does not
-// answer within 5 s, Release returns an error that matches ErrUnknown, and goes on in the background for up
-// to 5 minutes. In that case do not call Release again for these permits.
+// If ctx is cancelled, Release goes on, so that a deferred Release is always right. If Redis does not
+// answer within 5 s, Release returns an error that matches ErrUnknown, and goes on in the background for
+// up to 5 minutes. After this error, do not call Release again for these permits.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	if err := s.check(n); err != nil {
 		return s.fail("release", err)
@@ -207,12 +211,13 @@ func (s *Semaphore) release(ctx context.Context, n int) error {
 	return err
 }
 
-// TrySetPermits sets how many permits there are, if the semaphore has not been set before. It reports
-// whether it has set the semaphore.
+// TrySetPermits sets the number of permits to n, if nobody has set the semaphore before. It reports
+// whether this call has set the number. If Redis does not answer within 3 s, the error matches
+// ErrUnavailable.
 //
-// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent, the error
-// also matches ErrUnknown: the request may have set the semaphore, or may do so later. AddPermits and Drain
-// return the same errors.
+// If ctx ends before Redis has answered, the error matches ctx's error. If the request was sent but not
+// answered, the error also matches ErrUnknown: the request may have set the number, or may still set it
+// later. AddPermits and Drain return the same errors, but wait for Redis as long as ctx allows.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -225,8 +230,8 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	return call.Status() == conn.Done, nil
 }
 
-// AddPermits adds delta to the number of permits. delta may be negative. Then the number of free permits
-// may become negative too, until enough permits are released.
+// AddPermits adds delta to the number of permits. delta may be negative. If it is, the number of free
+// permits may become negative too, until callers have released enough permits.
 func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
 		return s.call(giveScript, delta, publish, s.at.Channel, 1)
@@ -237,7 +242,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
 	return nil
 }
 
-// Drain takes all permits that are free, and returns how many permits it took.
+// Drain takes all permits that are free, and returns how many permits it has taken.
 func (s *Semaphore) Drain(ctx context.Context) (int, error) {
 	call, err := s.change(ctx, 0, func(string) engine.Once { return s.call(drainScript) })
 	if err != nil {
@@ -258,8 +263,8 @@ func (s *Semaphore) change(ctx context.Context, n int, call func(publish string)
 	return s.calls.Run(ctx, call(publish))
 }
 
-// Available returns how many permits are free. It returns 0 if the semaphore has not been set. The number
-// may be negative after AddPermits. Available asks the master.
+// Available returns how many permits are free. The number may be negative after AddPermits. If nobody has
+// set the semaphore, Available returns 0. Available asks Redis's master.
 func (s *Semaphore) Available(ctx context.Context) (int, error) {
 	if err := s.usable(); err != nil {
 		return 0, s.fail("query", err)

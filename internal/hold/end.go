@@ -194,7 +194,7 @@ func (h *hold) endAll(l loss) error {
 		over = append(over, h.leases)
 		h.finish(h.leases, l.how)
 	}
-	if l.how.byItself() && len(over) > 0 {
+	if (l.how.byItself() || l.how == byClose) && len(over) > 0 {
 		h.seldom.kept = over
 	}
 	err := h.because(l.how)

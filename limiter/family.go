@@ -145,7 +145,7 @@ func (l *Limiter) write(ctx context.Context, r rate) error {
 		return err
 	}
 	defer l.engine.Done()
-	found, err := l.look(ctx, 0)
+	found, err := l.look(ctx, 1) // a key may not have the rate of the last Set yet
 	if err != nil {
 		return errs.Ended(ctx, err)
 	}

@@ -151,6 +151,28 @@ func TestSet_LateChangesNothing(t *testing.T) {
 	})
 }
 
+// A Set for a key counts though another process has just brought the rate of an earlier Set to that key.
+func TestSet_KeyAfterTheLimiter(t *testing.T) {
+	play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
+		a, b := ten(p), ten(q)
+		allow(t, a.For("k"), 1, true, 4)
+		set(t, b, 100, time.Second, 50)
+		time.Sleep(100 * time.Millisecond)
+		p.On(world.LimitSetRun, 1, redistest.Delay(300*time.Millisecond))
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			allow(t, b.For("k"), 50, true, 0)
+		}()
+		set(t, a.For("k"), 1, time.Minute, 1)
+		time.Sleep(2 * time.Second)
+		for _, l := range []*limiter.Limiter{a, b} {
+			if d := allow(t, l.For("k"), 1, false, 0); d.Per != time.Minute {
+				t.Errorf("%+v", d)
+			}
+		}
+	})
+}
+
 // A failover has forgotten the last Set: keys go on by the one before, in the process that knew of the last one too.
 func TestSet_Forgotten(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {

@@ -3,6 +3,7 @@
 package limiter_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -213,6 +214,16 @@ func TestSet_ToAlmostNothing(t *testing.T) {
 				world.Within(t, "the turn", a.at-begin, time.Duration(i+1)*time.Second-10*time.Millisecond, time.Duration(i+1)*time.Second)
 			}
 		}
+	})
+}
+
+// No debt is rounded to a number that is written with an exponent.
+func TestSet_DebtThatIsRoundedUp(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
+		state := fmt.Sprintf("%d 99999999999999.75 7 1000000 1000000 5 0", time.Now().UnixMicro())
+		redistest.Check(t, w.RDB.Set(t.Context(), limitKey, state, time.Hour).Err())
+		set(t, ten(p), 1_000_000, time.Second, 5)
+		allow(t, ten(p), 1, false, 0)
 	})
 }
 

@@ -37,8 +37,9 @@ local ever = 2 ^ 53
 -- write writes the limit, which lasts until it is full again; longer, if that is in ms, by what stays.
 local function write(stays)
   debt = math.floor(debt * 1000 + 0.5) / 1000
-  -- Nothing reads a number with an exponent, as the first format writes it from 10^14 on, and Lua without a format.
-  local text = string.format(debt < 1e14 and '%.14g' or '%.0f', debt) .. string.format(' %.0f ', taken + 0)
+  -- Nothing reads a number with an exponent, as the first format writes it from 10^14 on, to which it may round, and as
+  -- Lua writes it without a format.
+  local text = string.format(debt < 1e13 and '%.14g' or '%.0f', debt) .. string.format(' %.0f ', taken + 0)
   redis.call('SET', KEYS[1], clock .. ' ' .. text .. rate .. requests,
     'PX', math.min(math.max(math.ceil(debt / 1000), 1) + stays, ever / 1024))
 end

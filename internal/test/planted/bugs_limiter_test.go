@@ -26,7 +26,7 @@ var limiterBugs = []bug{
 	{name: "keys go on by a rate that Redis has forgotten", by: "limiter TestSet_Forgotten",
 		at: "limiter Limiter.rateInForce", old: "f.set.rev == before", new: "f.set.rev == before && a.rate.rev == 0"},
 	{name: "a long debt is written so that nobody can read it", by: "limiter TestSet_ToAlmostNothing",
-		at: "limiter/lua/state.lua", old: "debt < 1e14 and '%.14g' or '%.0f'", new: "'%.14g'"},
+		at: "limiter/lua/state.lua", old: "debt < 1e13 and '%.14g' or '%.0f'", new: "'%.14g'"},
 	{name: "more than the burst waits for ever", by: "limiter TestScripts TestArgumentsRefused",
 		at: "limiter/lua/take.lua", old: "if least * unit > whole + 1 then", new: "if false then"},
 	{name: "a turn after ctx's deadline is taken and waited for", by: "limiter TestWait_DeadlineBeforeTheTurn",

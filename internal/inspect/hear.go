@@ -63,6 +63,7 @@ func Listen(ctx context.Context, m *conn.Manager, space keys.Space, server, name
 	e := &Ear{Wake: make(chan struct{}, 1)}
 	rdb := m.DialAtOnce(server)
 	tether := newTether(rdb)
+	defer context.AfterFunc(ctx, tether.drop)() // otherwise it would wait for a greeting, or a confirmation
 	sub := rdb.PSubscribe(ctx, at.patterns()...)
 	e.begin(ctx, sub, at)
 	done := make(chan struct{})
@@ -132,6 +133,10 @@ func newTether(rdb *redis.Client) *tether {
 
 func (t *tether) cut() {
 	t.end()
+	t.drop()
+}
+
+func (t *tether) drop() {
 	t.mu.Lock()
 	conn := t.conn
 	t.mu.Unlock()
@@ -148,8 +153,8 @@ func (t *tether) DialHook(next redis.DialHook) redis.DialHook {
 		t.mu.Lock()
 		t.conn = conn
 		t.mu.Unlock()
-		if t.life.Err() != nil {
-			dial.Drop(conn) // cut may have come before it was there
+		if t.life.Err() != nil || ctx.Err() != nil {
+			dial.Drop(conn) // cut, or drop, may have come before it was there
 		}
 		return conn, err
 	}

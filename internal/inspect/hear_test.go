@@ -60,9 +60,14 @@ func TestAnEarThatStopsWaitsForNoServer(t *testing.T) {
 			m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
 			redistest.Must(t, err)
 			defer m.Close()
-			brief, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-			defer cancel()
+			brief, cancel := context.WithCancel(t.Context())
+			ended := time.AfterFunc(10*time.Millisecond, cancel)
+			defer ended.Stop()
+			began := time.Now()
 			ear := Listen(brief, m, "", m.Address(), "x")
+			if took := time.Since(began); took > 500*time.Millisecond {
+				t.Errorf("it began after %v, though nobody wanted it any more", took)
+			}
 			<-dialled
 			stopped := make(chan struct{})
 			go func() { defer close(stopped); ear.Stop() }()

@@ -55,5 +55,5 @@ var inspectBugs = []bug{
 	{name: "a Watch that ends waits for its dial", by: "internal/inspect TestAnEarThatStopsWaitsForNoServer",
 		at: "internal/inspect tether.cut", old: "t.end()"},
 	{name: "a Watch that ends waits for the greeting of its server", by: "internal/inspect TestAnEarThatStopsWaitsForNoServer",
-		at: "internal/inspect tether.cut", old: "dial.Drop(conn)", new: "_ = conn"},
+		at: "internal/inspect tether.drop", old: "dial.Drop(conn)", new: "_ = conn"},
 }

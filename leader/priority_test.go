@@ -110,6 +110,22 @@ func TestACandidateThatPreemptsAsksBehindAnotherOfItsProcess(t *testing.T) {
 	})
 }
 
+// The candidate with the higher of two priorities asks the leader behind another with Preempt, too.
+func TestACandidateThatPreemptsAsksBehindAnotherThatPreempts(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		low := s.candidate("low", leader.Priority(7))
+		s.candidateOf(low.p, "warm").campaign(untilOver).retire()
+		low.p.On("leader tell", 1, redistest.Delay(500*time.Millisecond))
+		low.campaign(untilOver)
+		p := s.Process()
+		first := s.candidateOf(p, "first", leader.Priority(5), leader.Preempt()).campaign(untilOver)
+		second := s.candidateOf(p, "second", leader.Priority(9), leader.Preempt()).campaign(untilOver)
+		s.At(20 * time.Second)
+		s.wantLeader(second, first, low)
+		retire(second, first, low)
+	})
+}
+
 // Nothing needs a message: a leader that hears none is asked all the same.
 func TestALeaderThatHearsNothingResignsAtItsNextPoll(t *testing.T) {
 	for what, ask := range map[string]func(s *stage) *candidate{

@@ -4,6 +4,7 @@
 package leader
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -51,11 +52,12 @@ func newResource(e *engine.Engine, name, key string, say *config) resource {
 func (r *resource) Grain() line.Grain { return line.PerWaiter }
 
 // Describe gives the candidates a line of their own: no lock of the name stands in it. Those with Preempt have
-// another, since only the head of a line asks: behind one without, they would not ask the leader to give way.
+// another for each priority, since only the head of a line asks, by its own priority: behind one without, or of a
+// lower priority, they would not ask the leader to give way.
 func (r *resource) Describe(w *line.Want) {
 	w.Key, w.Told = r.at.Record, r
 	if r.say.preempt {
-		w.Key += " preempts"
+		w.Key += " preempts " + strconv.Itoa(r.say.priority)
 	}
 }
 

@@ -115,7 +115,7 @@ func WithLogger(log *slog.Logger) Option {
 
 // WithTracerProvider sets the provider with which Holdfast traces acquisitions and releases. By default,
 // and if tp is nil, Holdfast does not trace, because it never uses the global provider. Spans begin and end
-// on the goroutine that locks or releases. So that goroutine waits for the provider. If the provider
+// on the goroutine that locks or releases, which waits for the provider. If the provider
 // panics, that span is not recorded.
 func WithTracerProvider(tp trace.TracerProvider) Option {
 	return func(c *config) {

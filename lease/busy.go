@@ -16,9 +16,8 @@ import (
 //	var busy *holdfast.BusyError
 //	if errors.As(err, &busy) { log.Print(busy.Holder.Short(), busy.Left) }
 //
-// A BusyError costs no request of its own. So its fields are zero if Redis was not asked about the holder.
-// That happens to a caller that waits behind other callers of its process, and if many calls were sent as
-// one request.
+// A BusyError costs no request of its own. So its fields are zero if Redis was not asked about the holder:
+// if the caller waited behind other callers of its process, or if many calls were sent as one request.
 type BusyError struct {
 	// Holder is the owner that holds the thing. It is zero if the owner is not known. Only a Mutex and a
 	// FairMutex can make it known.

@@ -46,11 +46,11 @@ func MaxHold(d time.Duration) Option {
 }
 
 // Grace makes the lease end d before Redis can grant the lock to anybody else, so that the work has time
-// to stop. The lease's contexts are cancelled, its Done is closed and its Deadline comes d sooner than
-// without Grace. During the time d the lock stays held in Redis, and Release frees the lock at once. If
+// to stop. The lease's Deadline is d earlier than without Grace. At this Deadline its contexts are cancelled
+// and its Done is closed. During the time d the lock stays held in Redis, and Release frees the lock at once. If
 // nested leases ended together, the last Release of these leases frees the lock. If the process dies,
-// the lock is free at the same time as without Grace. Holdfast renews the lease every third of the
-// length that remains when d is subtracted. If the lock is handed over to a waiter, the waiter asks
+// the lock is free at the same time as without Grace. The time from one renewal to the next is a third
+// of the lease less d. If the lock is handed over to a waiter, the waiter asks
 // Redis once more before its Lock returns. A Fixed(l) lease ends with ErrExpired after l minus d.
 //
 // There is no grace if Redis no longer has the hold. There is also no grace after Close. The default is

@@ -67,7 +67,7 @@ const (
 	// Refuse makes calls fail with an error that matches ErrUnavailable, if Redis does not answer in
 	// time. It is the default.
 	Refuse Unavailable = iota
-	// Allow makes the rate allow every call without an error, if Redis does not answer in time.
+	// Allow lets every call pass the rate, and returns no error, if Redis does not answer in time.
 	Allow
 )
 

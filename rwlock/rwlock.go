@@ -63,9 +63,8 @@ func (m *RWMutex) Place() string {
 // another Lease. If ctx carries a read lease and no write lease on this lock, Lock returns ErrUpgrade at
 // once, because the caller would wait for itself.
 //
-// Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error. It also matches
-// ErrBusy if Lock has found the lock held. Then nothing is left behind in Redis, and no other hold is
-// changed. If Redis returns a transient error, Lock tries again until ctx ends. Lock returns ErrWrongType,
+// Lock waits as long as ctx allows. If ctx ends first, nothing is left behind in Redis, no other hold
+// is changed, and the error matches ctx's error. It also matches ErrBusy if Lock has found the lock held. If Redis returns a transient error, Lock tries again until ctx ends. Lock returns ErrWrongType,
 // ErrOutOfMemory, ErrDenied and ErrBadArgument at once. If ctx carries a lease whose hold has ended, Lock
 // returns the error of that lease.
 func (m *RWMutex) Lock(ctx context.Context) (*lease.Lease, error) {

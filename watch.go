@@ -168,7 +168,7 @@ func (l *looker) usable() error {
 const (
 	defaultWatchEvery = time.Second
 	perSecond         = 500                    // at most, names inspected a second on average
-	shortest          = 100 * time.Millisecond // from a look to one that a message causes, or between two regular ones
+	shortest          = 100 * time.Millisecond // at least, from a look to one that a message causes
 )
 
 // watch looks until ctx ends, and then returns true; or until looking makes no sense, or nobody takes what it finds.

@@ -238,7 +238,7 @@ func (l *looker) vanished(ctx context.Context, g *glance) {
 	}
 }
 
-// pause returns how long to rest after a look that took that long.
+// pause returns how long to rest after a regular look that took that long.
 func (l *looker) pause(took time.Duration) time.Duration {
 	if l.single {
 		return max(shortest, l.every-took)

@@ -99,6 +99,9 @@ func (f *family) revision(l *Limiter) int64 {
 	return f.set.rev
 }
 
+// anew is a freshness that nothing known has: the rate is asked for.
+const anew = time.Nanosecond
+
 // look asks for the state of the limit, and keeps a rate that was set for a month more. What is known of the rate may
 // be as old as fresh.
 func (l *Limiter) look(ctx context.Context, fresh time.Duration) (answer, error) {
@@ -114,7 +117,8 @@ func (l *Limiter) look(ctx context.Context, fresh time.Duration) (answer, error)
 // of keys, and for calls that wait, other processes learn of the new rate within 1.25 s. With Share, a
 // process that refused a call just before the Set may go on to refuse calls for 1.25 s more. Calls that
 // wait keep their order, and get new times. If Set is called on a limit that For has returned, the new
-// rate is for that key only, until the next Set on the Limiter itself.
+// rate is for that key only, until the next Set on the Limiter itself. If several calls of Set overlap, the
+// rate of one of them counts. Set sends two requests.
 //
 // If ctx ends before Redis has answered, the error matches ctx's error. If Redis may have set the rate
 // nevertheless, the error also matches ErrUnknown.
@@ -145,7 +149,7 @@ func (l *Limiter) write(ctx context.Context, r rate) error {
 		return err
 	}
 	defer l.engine.Done()
-	found, err := l.look(ctx, 1) // a key may not have the rate of the last Set yet
+	found, err := l.look(ctx, anew) // a key may not have the rate of the last Set yet
 	if err != nil {
 		return errs.Ended(ctx, err)
 	}

@@ -56,4 +56,6 @@ var inspectBugs = []bug{
 		at: "internal/inspect tether.cut", old: "t.end()"},
 	{name: "a Watch that ends waits for the greeting of its server", by: "internal/inspect TestAnEarThatStopsWaitsForNoServer",
 		at: "internal/inspect tether.drop", old: "dial.Drop(conn)", new: "_ = conn"},
+	{name: "a Watch whose context ends waits for the greeting of its server", by: "internal/inspect TestAnEarThatStopsWaitsForNoServer",
+		at: "internal/inspect Listen", old: "defer context.AfterFunc(ctx, tether.drop)()"},
 }

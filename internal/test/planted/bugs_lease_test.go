@@ -124,4 +124,6 @@ var leaseBugs = []bug{
 		at: "leader newConfig", old: "defaults.Grace", new: "0"},
 	{name: "what is given back is left in Redis if its Client closes first", by: "rlock TestWhatIsGivenBackIsNotLeftByClose",
 		at: "internal/hold Lease.releaseOver", old: "unused || ended != byClose", new: "ended != byClose"},
+	{name: "what is given back after a Close is given up though another lease is on the hold", by: "multilock TestWhatAMultiLockGivesBackStaysForOthers",
+		at: "internal/hold hold.endAll", old: "(l.how.byItself() || l.how == byClose)", new: "l.how.byItself()"},
 }

@@ -5,6 +5,7 @@ package limiter
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -26,10 +27,12 @@ type rate struct {
 }
 
 // String returns the rate as it is stored in Redis.
-func (r rate) String() string { return fmt.Sprintf("%s %d", r.unset(), r.rev) }
+func (r rate) String() string { return r.unset() + " " + strconv.FormatInt(r.rev, 10) }
 
 // unset returns the rate as it is stored in Redis, without its rev.
-func (r rate) unset() string { return fmt.Sprintf("%d %d %d", r.count, r.period, r.burst) }
+func (r rate) unset() string {
+	return strconv.FormatInt(r.count, 10) + " " + strconv.FormatInt(r.period, 10) + " " + strconv.FormatInt(r.burst, 10)
+}
 
 // unit returns the time of one unit, in microseconds.
 func (r rate) unit() float64 { return float64(r.period) / float64(r.count) }

@@ -102,7 +102,7 @@ func (f *family) looks(l *Limiter) {
 func (p *turn) follow(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, p.at)
 	defer cancel()
-	// This turn is not near: see rate in state.lua.
+	// This turn is not near: see turn.lua.
 	a, err := p.limiter.look(ctx, again)
 	if err != nil || a.rate.rev <= p.rev {
 		return

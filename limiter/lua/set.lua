@@ -1,5 +1,5 @@
 -- Sets the rate of a limit, for all callers. What was taken stays taken, and those that wait come sooner or
--- later by the new rate. It runs after state.lua and rate.lua, in one script with them.
+-- later by the new rate. It runs between state.lua and turn.lua, in one script with them.
 --
 -- KEYS[1] the limit: see state.lua
 -- ARGV[1] not-after, in microseconds of the server's clock
@@ -13,15 +13,11 @@
 --                         a request that is late would undo what others have set
 --         {-1, time}      late: nothing was done
 
-local _, rev = 0, 0
-if rate then
-  _, _, _, rev = parts(rate)
-end
-if rev > tonumber(ARGV[5]) then
+if rate and tonumber(string.match(rate, '%d+$')) > tonumber(ARGV[5]) then
   return {0, now}
 end
-rev = math.max(now, ARGV[5] + 1)
-turn(ARGV[2] .. ' ' .. string.format('%.0f', rev))
-write(month)
-publish(ARGV[3], ARGV[4], string.format('%.0f', rev))
-return {1, now, rev}
+local rev = math.max(now, ARGV[5] + 1)
+local text = string.format('%.0f', rev)
+to = ARGV[2] .. ' ' .. text
+changed, stays, answer = true, month, {1, now, rev}
+publish(ARGV[3], ARGV[4], text)

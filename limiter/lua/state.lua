@@ -1,4 +1,4 @@
--- What is stored in Redis for a limit. Each script of a limit begins with this file.
+-- What is stored in Redis for a limit. Each script of a limit begins with this file, and ends with write.lua.
 --
 -- KEYS[1] the limit: "<time> <debt> <taken> <rate>", and the last three requests that took of it, the
 --         newest first, each as " <id>:<units>", or " <id>" for one unit.
@@ -11,7 +11,8 @@
 --
 -- Returns the error WRONGTYPE if KEYS[1] holds anything else.
 --
--- The scripts after it use the words above, with the debt as of now; rate is nil if there is no limit.
+-- The files after it use the words above, with the debt as of now; rate is nil if there is no limit. They have no
+-- functions: to make those took an eighth of the time of take.lua.
 
 local state = redis.call('GET', KEYS[1])
 local debt, taken, rate, requests = 0, 0, nil, ''
@@ -25,22 +26,10 @@ if state then
   debt = math.max(debt - math.max(now - at, 0), 0)
 end
 
--- of returns how many units a request has taken.
-local function of(request)
-  return tonumber(string.match(request, ':(%d+)$') or 1)
-end
+-- What the files after it decide: to, the rate by which the limit goes on, if not by its own; whether anything has
+-- changed; how long the key stays once the limit is full, in ms; and what the script answers.
+local to, changed, stays, answer = nil, false, 0, nil
 
--- Debts are answered up to ever, and keys last no longer than that. A debt is longer after Set to a rate of almost
--- nothing: it is written whole, so that those that wait keep their order and distances when the next Set comes.
-local ever = 2 ^ 53
-
--- write writes the limit, which lasts until it is full again; longer, if that is in ms, by what stays.
-local function write(stays)
-  debt = math.floor(debt * 1000 + 0.5) / 1000
-  -- Nothing reads a number with an exponent, as the first format writes it from 10^14 on, to which it may round, and as
-  -- Lua writes it without a format.
-  local text = string.format(debt < 1e13 and '%.14g' or '%.0f', debt) .. string.format(' %.0f ', taken + 0)
-  redis.call('SET', KEYS[1], clock .. ' ' .. text .. rate .. requests,
-    'PX', math.min(math.max(math.ceil(debt / 1000), 1) + stays, ever / 1024))
-end
-
+-- month is how long a rate that was set on the limit itself stays after a call, in ms. Debts are answered up to ever,
+-- in microseconds, and keys last no longer than that.
+local month, ever = 30 * 24 * 3600 * 1000, 2 ^ 53

@@ -1,5 +1,5 @@
 -- Takes units of a limit, at once or later: the part of the debt that is longer than the time of the burst is that
--- of callers that wait. It runs after state.lua and rate.lua, in one script with them.
+-- of callers that wait. It runs after state.lua, asked.lua and turn.lua, in one script with them.
 --
 -- KEYS[1] the limit: see state.lua
 -- ARGV[1] not-after, in microseconds of the server's clock
@@ -19,35 +19,18 @@
 --         {2, time, debt, rev, taken, 0}     more units than burst
 --         {-1, time}                         late: nothing was done
 
-local units, least, unit, whole = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local rev, stays, changed = 0, 0, false
-local count, period, burst
-if rate ~= ARGV[6] then
-  local _, _, _, mine = parts(ARGV[6])
-  if rate then
-    count, period, burst, rev = parts(rate)
-  end
-  if rev > mine then
-    unit, whole, stays = period / count, burst * period / count, month
-  else
-    rev, count, changed = 0, nil, rate
-    turn(ARGV[6])
-  end
-end
-
 local status, wait = 1, debt + units * unit - whole
-local at = string.find(requests, ' ' .. ARGV[2], 1, true)
+local id = ' ' .. ARGV[2]
+local at = string.find(requests, id, 1, true)
 if at then
   -- An earlier sending has taken them. Those behind it in the debt came later.
   for later in string.gmatch(string.sub(requests, 1, at - 1), '%S+') do
-    local n = of(later)
+    local n = tonumber(string.match(later, ':(%d+)$') or 1)
     debt, taken = debt - n * unit, taken - n
   end
-  units = of(string.match(requests, '%S+', at))
+  units = tonumber(string.match(requests, '^ %w+:(%d+)', at) or 1)
 elseif units == 0 then
-  if changed or stays > 0 then
-    write(stays)
-  end
+  changed = rev > 0 or to and state
 else
   -- A microsecond more is allowed, since fractions of one are rounded.
   if wait > ARGV[5] + 1 and least < units then
@@ -59,9 +42,8 @@ else
   elseif wait > ARGV[5] + 1 then
     status, units = 0, 0
   else
-    debt, taken = debt + units * unit, taken + units
-    requests = ' ' .. ARGV[2] .. (units > 1 and ':' .. units or '') .. (string.match(requests, '^ %S+ %S+') or requests)
-    write(stays)
+    debt, taken, changed = debt + units * unit, taken + units, true
+    requests = id .. (units > 1 and ':' .. units or '') .. (string.match(requests, '^ %S+ %S+') or requests)
   end
 end
-return {status, now, math.min(math.ceil(debt), ever), rev, taken + 0, units, count, period, burst}
+answer = {status, now, math.min(math.ceil(debt), ever), rev, taken + 0, units, count, period, burst}

@@ -121,9 +121,9 @@ var sources = []struct {
 	{SlotsReleaseRun, "slots", "failed numbers turns release", conn.Always},
 	{"slots free", "slots", "failed numbers free", conn.Always},
 	{"slots look", "slots", "failed numbers look", conn.Always},
-	{LimitTakeRun, "limiter", "state rate take", 0},
-	{LimitGiveBackRun, "limiter", "state rate giveback", conn.Always},
-	{LimitSetRun, "limiter", "state rate set", 0},
+	{LimitTakeRun, "limiter", "state asked turn take write", 0},
+	{LimitGiveBackRun, "limiter", "state giveback write", conn.Always},
+	{LimitSetRun, "limiter", "state set turn write", 0},
 
 	{ShardsJoinRun, "shards", "failed token table join", 0},
 	{ShardsRenewRun, "shards", "failed table renew", 0},

@@ -31,6 +31,10 @@ func (l *Limiter) Wait(ctx context.Context, n int) error {
 	if err := l.check(n); err != nil {
 		return l.fail("wait for", err)
 	}
+	if err := l.engine.Begin(); err != nil { // Close waits until what a turn has taken is given back
+		return l.fail("wait for", err)
+	}
+	defer l.engine.Done()
 	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
 	started := time.Now()
 	p, err := l.enter(ctx, int64(n), patienceOf(ctx))

@@ -106,6 +106,8 @@ func TestWait_TheClientCloses(t *testing.T) {
 			a := wait(t.Context(), w, ten(p), 1)
 			p.Close()
 			a.wantAt(t, w.Now(), holdfast.ErrClosed)
+			turn := time.Duration(4*n-3) * tenth // of the next, if nothing is left of a
+			world.Within(t, "the turn of the next", allow(t, ten(q), 1, false, 0).RetryAfter, turn-50*time.Millisecond, turn)
 			p = w.Process()
 			time.Sleep(time.Minute)
 		}

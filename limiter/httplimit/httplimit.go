@@ -33,9 +33,13 @@ func Key(key func(*http.Request) string) Option { return func(s *settings) { s.k
 // OnError sets the function f, which answers a request if the limiter returns an error. In most cases
 // the error matches ErrUnavailable. By default the answer has the status 503. If the limiter has
 // OnUnavailable(limiter.Allow), Middleware allows requests while Redis cannot be reached, and does not
-// call f for them.
+// call f for them. If f is nil, OnError changes nothing.
 func OnError(f func(w http.ResponseWriter, r *http.Request, err error)) Option {
-	return func(s *settings) { s.failed = f }
+	return func(s *settings) {
+		if f != nil {
+			s.failed = f
+		}
+	}
 }
 
 // Middleware returns a function that puts the limit l before a handler. Each request takes one unit of l

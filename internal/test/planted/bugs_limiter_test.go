@@ -37,6 +37,8 @@ var limiterBugs = []bug{
 		at: "limiter patienceOf", old: "return max(time.Until(end), 0)", new: "return max(time.Until(end), longest)"},
 	{name: "who leaves the line of a limit keeps its units", by: "limiter TestWait_CancelledWhileItSleeps",
 		at: "limiter turn.sleep", old: "p.limiter.settle(p.id, p.units, 0)"},
+	{name: "a Wait that Close ends keeps its units", by: "limiter TestWait_TheClientCloses",
+		at: "limiter Limiter.Wait", old: "defer l.engine.Done()", new: "l.engine.Done()"},
 	{name: "a call that failed keeps what a late request takes", by: "limiter TestAllow_WhatFailsTakesNothing",
 		at: "limiter Limiter.run", old: "unheard && !taken && q.units > 0", new: "unheard && !taken && false"},
 	{name: "those that wait do not heed a rate that was set", quick: true, by: "limiter TestSet_MovesThoseThatWait TestSet_Slower",

@@ -134,15 +134,9 @@ func unpaused[H Handle](ctx context.Context, lockIt func(context.Context) (H, er
 		if err != nil {
 			return none, together(errs.Wrap("do", err), l.Release(ctx))
 		}
-		p, err := pause.Look(ctx, e, key)
+		p, err := pause.Found(ctx, e, key, held, once)
 		if err == nil && !p.Lasts() {
 			return l, nil
-		}
-		if released := l.Release(ctx); err == nil && released != nil {
-			err = released
-		}
-		if err == nil && once {
-			err = p.Err()
 		}
 		if err == nil {
 			err = pause.Wait(ctx, e, key, p)

@@ -67,6 +67,9 @@ func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options
 	if o.err == nil {
 		o.err = o.check()
 	}
+	if o.err == nil {
+		o.err = o.hold.Check()
+	}
 	return o
 }
 

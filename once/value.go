@@ -137,14 +137,18 @@ type call struct {
 // share asks together with the other callers of this process: one of them asks, or does the work,
 // and all get what comes of it.
 func (c *call) share(ctx context.Context) (*result, error) {
-	lead, answer, err := c.once.engine.Join(ctx, c.resource.at.Record, c.resource.payload)
+	sort := c.resource.payload
+	if c.once.pausable {
+		sort += " pausable" // the others do not wait for the end of a pause
+	}
+	lead, answer, err := c.once.engine.Join(ctx, c.resource.at.Record, sort)
 	switch {
 	case err != nil:
 		return nil, c.once.fail("run", c.key, errs.Ended(ctx, err))
 	case lead == nil:
 		return answer.(*result), nil
 	}
-	c.lead, c.resource.busy = lead, lead.Busy
+	c.lead, c.resource.busy = lead, func() { lead.Says(errs.Busy) }
 	defer lead.Leave() // unless it has given an answer; even if the work panics
 	found, kept, err := c.ask(ctx)
 	if found != nil {
@@ -182,20 +186,25 @@ func (c *call) ask(ctx context.Context) (found, kept *result, err error) {
 func (c *call) heedPause(ctx context.Context, l *hold.Lease) (again bool, err error) {
 	e := c.once.engine
 	key := e.Keys.PauseAt(c.once.mapped)
-	p, err := pause.Look(l.Context(ctx), e, key)
+	p, err := pause.Found(ctx, e, key, l, c.once.busy == Fail)
 	if err == nil && !p.Lasts() {
 		return false, nil
 	}
-	if released := l.Release(ctx); err == nil && released != nil {
-		err = errs.Bare(released)
-	}
-	if err == nil && c.once.busy == Fail {
-		err = p.Err()
-	}
 	if err == nil {
+		c.says(p.Err())
 		err = pause.Wait(ctx, e, key, p)
 	}
-	return err == nil, err
+	if err == nil {
+		c.says(nil)
+	}
+	return err == nil, errs.Ended(ctx, err)
+}
+
+// says lets the callers that share this call's answer know why there is none yet.
+func (c *call) says(reason error) {
+	if c.lead != nil {
+		c.lead.Says(reason)
+	}
 }
 
 // lock asks Redis for the work, or for its result.
@@ -212,9 +221,7 @@ func (c *call) lock(ctx context.Context) (*hold.Lease, error) {
 // do does the work under the lease, and writes its result. It returns the result if it was kept.
 func (c *call) do(ctx context.Context, l *hold.Lease) (kept *result, err error) {
 	returned := false
-	if c.lead != nil {
-		c.lead.Busy()
-	}
+	c.says(errs.Busy)
 	stays := c.leadsUnder(l)
 	defer func() {
 		if !returned {

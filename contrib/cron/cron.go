@@ -23,7 +23,7 @@ type Ticks struct {
 	Name string
 	// At returns the tick of a run of the job that begins at now. The tick is a time of the schedule,
 	// and now is the time by the clock of this replica. The function Latest makes an At from a
-	// cron.Schedule. If At returns the zero time, the job does not run.
+	// cron.Schedule. If At is nil or returns the zero time, the job does not run, and Once logs that.
 	At func(now time.Time) time.Time
 	// Keep is how long Redis remembers that a tick was won. Keep must be longer than this sum: how much
 	// the clocks of the replicas may differ, plus how late a replica may be. If Keep is 0, Redis
@@ -42,7 +42,10 @@ func Once(ctx context.Context, client *holdfast.Client, ticks Ticks, logger cron
 		ticks.Keep = DefaultKeep
 	}
 	return wrap(ctx, func(ctx context.Context, job cron.Job) {
-		at := ticks.At(time.Now())
+		var at time.Time
+		if ticks.At != nil {
+			at = ticks.At(time.Now())
+		}
 		if at.IsZero() {
 			logger.Error(errors.New("holdcron: no tick"), "skip", "job", ticks.Name)
 			return

@@ -83,8 +83,9 @@ var (
 )
 
 // NewLocker returns a Locker. Each lock stays held for atLeast after its grant, even if the job ends
-// sooner or the job's process dies. If atLeast is 0, the lock is released when the job ends. options
-// override the Client's defaults.
+// sooner or the job's process dies. If atLeast is 0, the lock is released when the job ends. If atLeast is
+// negative, every Lock fails, and the error matches holdfast.ErrBadArgument. options override the
+// Client's defaults.
 func NewLocker(client *holdfast.Client, atLeast time.Duration, options ...holdfast.LeaseOption) *Locker {
 	return &Locker{client: client, atLeast: atLeast, options: options, held: make(map[string][]*Run)}
 }
@@ -98,7 +99,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.atLeast > 0 {
+	if l.atLeast != 0 {
 		if err := held.AtLeast(ctx, l.atLeast); err != nil {
 			_ = held.Release(ctx) // if that fails too, the lock is free when the lease is over
 			return nil, err

@@ -43,6 +43,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/pressly/goose/v3/lock"
@@ -55,8 +56,15 @@ import (
 type Locker struct {
 	locker holdfast.Locker
 
-	mu     sync.Mutex // guards leases
-	leases []*holdfast.Lease
+	mu    sync.Mutex // guards locks
+	locks []*locked  // those that were not unlocked yet, the oldest first
+}
+
+// locked is what one Lock has got.
+type locked struct {
+	lease *holdfast.Lease
+	// perhaps: the lock of an earlier Lock was lost, and goose does not say whose it was.
+	perhaps bool
 }
 
 var _ lock.Locker = (*Locker)(nil)
@@ -73,29 +81,46 @@ func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.leases = append(l.leases, held)
+	l.locks = append(l.locks, &locked{lease: held})
 	return nil
 }
 
 // Unlock releases the lock. Unlock goes on even if ctx is cancelled. If the lock was lost, the error
-// matches holdfast.ErrLost. Unlock does not use the argument *sql.DB.
+// matches holdfast.ErrLost. If another provider has locked by then, its Unlock returns such an error too,
+// because goose does not say which provider unlocks. Unlock does not use the argument *sql.DB.
 func (l *Locker) Unlock(ctx context.Context, _ *sql.DB) error {
 	held, err := l.oldest()
 	if err != nil {
 		return err
 	}
-	return held.Release(ctx)
+	err = held.lease.Release(ctx)
+	switch {
+	case errors.Is(err, holdfast.ErrLost):
+		l.doubt()
+	case err == nil && held.perhaps:
+		err = fmt.Errorf("holdgoose: of two providers: %w", holdfast.ErrLost)
+	}
+	return err
 }
 
-// oldest takes the oldest lease that was not unlocked yet: if it was lost, a provider that unlocks late must not
-// release what another has locked since.
-func (l *Locker) oldest() (*holdfast.Lease, error) {
+// oldest takes what the oldest Lock has got that was not unlocked yet: if it was lost, a provider that unlocks late
+// must not release what another has locked since.
+func (l *Locker) oldest() (*locked, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.leases) == 0 {
+	if len(l.locks) == 0 {
 		return nil, errors.New("holdgoose: Unlock without Lock")
 	}
-	held := l.leases[0]
-	l.leases = l.leases[1:]
+	held := l.locks[0]
+	l.locks = l.locks[1:]
 	return held, nil
+}
+
+// doubt notes that a lock was lost, which may be that of any provider that has not unlocked yet.
+func (l *Locker) doubt() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, other := range l.locks {
+		other.perhaps = true
+	}
 }

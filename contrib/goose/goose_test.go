@@ -171,6 +171,33 @@ func TestWhenRedisGoesUpFailsThoughItHasMigrated(t *testing.T) {
 	})
 }
 
+// Goose does not say who unlocks: the one that has lost the lock may come last.
+func TestAfterALossAllThatHaveLockedAreTold(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server, _ string) {
+		l := holdgoose.New(s.Client().Mutex("shop:migrations"))
+		lock := func() {
+			t.Helper()
+			if err := l.Lock(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lock()
+		s.Expire("shop:migrations")
+		time.Sleep(time.Minute) // the loss is noticed
+		lock()
+		for range 2 {
+			if err := l.Unlock(t.Context(), nil); !errors.Is(err, holdfast.ErrLost) {
+				t.Errorf("%v, want ErrLost", err)
+			}
+		}
+		lock()
+		if err := l.Unlock(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		s.RequireNoLeases()
+	})
+}
+
 func TestUnlockWithoutLock(t *testing.T) {
 	if err := holdgoose.New(holdfasttest.Granting(t)).Unlock(t.Context(), nil); err == nil {
 		t.Error("no error")

@@ -27,8 +27,8 @@ type Join struct {
 	done  chan struct{} // closed when answer is there
 
 	answer  any
-	waiting int  // how many wait for the turn or the answer; guarded by joins.mu
-	busy    bool // somebody is known to be at work; guarded by joins.mu
+	waiting int   // how many wait for the turn or the answer; guarded by joins.mu
+	reason  error // why there is no answer yet; nil: Redis has not said; guarded by joins.mu
 }
 
 // Lead is the turn of one caller to lead a Join. It must call Tell or Leave. The first such call
@@ -45,7 +45,7 @@ type Lead struct {
 // it shares nothing.
 //
 // Join returns a Lead if the caller leads, and an answer otherwise. If ctx ends the wait, the error
-// matches ctx's error, and errs.Busy if a leader has said so; otherwise errs.Unavailable, if ctx's deadline
+// matches ctx's error, and what a leader has said; if none has said anything, errs.Unavailable, if ctx's deadline
 // has passed. The others wait on.
 func (e *Engine) Join(ctx context.Context, key, sort string) (lead *Lead, answer any, err error) {
 	j, leads := e.joins.join(key, sort)
@@ -97,8 +97,8 @@ func (s *joins) leaves(j *Join, end error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case j.busy:
-		return fmt.Errorf("%w: %w", errs.Busy, end)
+	case j.reason != nil:
+		return fmt.Errorf("%w: %w", j.reason, end)
 	case errors.Is(end, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", errs.Unavailable, end) // Redis has answered nobody yet
 	default:
@@ -131,11 +131,11 @@ func (l *Lead) end() bool {
 	return ended
 }
 
-// Busy records that somebody is at work: this leader, or another that Redis has named.
-func (l *Lead) Busy() {
+// Says notes why there is no answer yet: errs.Busy if this leader, or another that Redis has named, is at work.
+func (l *Lead) Says(reason error) {
 	l.join.joins.mu.Lock()
 	defer l.join.joins.mu.Unlock()
-	l.join.busy = true
+	l.join.reason = reason
 }
 
 // Tell gives the answer to all who wait for it.

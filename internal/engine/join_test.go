@@ -82,7 +82,7 @@ func TestJoin(t *testing.T) {
 		if !errors.Is(b.err, errs.Unavailable) || !errors.Is(b.err, context.DeadlineExceeded) || errors.Is(b.err, errs.Busy) {
 			t.Error(b.err)
 		}
-		a.lead.Busy()
+		a.lead.Says(errs.Busy)
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if g := joining(ended, e, ""); !errors.Is(g.err, errs.Busy) || !errors.Is(g.err, context.Canceled) {

@@ -138,6 +138,47 @@ func Look(ctx context.Context, e *engine.Engine, key string) (Pause, error) {
 	return pauseIn(call), nil
 }
 
+// Held is what a caller was granted under a name that may be paused.
+type Held interface {
+	Context(ctx context.Context) context.Context
+	Release(ctx context.Context) error
+}
+
+// Found returns the pause of the name with that key of a pause, under which l was granted. If there is one, or if Redis
+// does not say, l is given back. If the caller does not wait, a pause is an error, and so is no answer within
+// engine.TryBound.
+func Found(ctx context.Context, e *engine.Engine, key string, l Held, once bool) (Pause, error) {
+	looking := l.Context(ctx)
+	if once {
+		bounded, cancel := engine.Bounded(looking)
+		defer cancel()
+		looking = bounded
+	}
+	p, err := Look(looking, e, key)
+	if err = errs.Ended(looking, err); err == nil && !p.Lasts() {
+		return p, nil
+	}
+	if err == nil && once {
+		err = p.Err()
+	}
+	released := make(chan error, 1)
+	release := func() { released <- l.Release(ctx) }
+	if !e.Background(release) {
+		release()
+	}
+	select {
+	case failed := <-released:
+		if err == nil && failed != nil {
+			err = errs.Bare(failed)
+		}
+	case <-ctx.Done(): // a release goes on for longer
+		if err == nil {
+			err = fmt.Errorf("%w; %w", p.Err(), ctx.Err())
+		}
+	}
+	return p, err
+}
+
 // Wait waits until the name with that key of a pause is not paused. It asks once in line.PollBound. If ctx ends while the
 // name is paused, the error matches errs.Paused and ctx's; if Shutdown or Close begins, it is errs.Closed.
 func Wait(ctx context.Context, e *engine.Engine, key string, p Pause) error {

@@ -170,7 +170,7 @@ var connBugs = []bug{
 	{name: "what a server in protected mode says is lost", by: "internal/conn/dial TestTheFirstWordsOfAServerAreHeard",
 		at: "internal/conn/dial greeted.hear", old: `|| strings.HasPrefix(text, "-"+protected)`},
 	{name: "an outage looks to a caller that joins another as if somebody were at work", by: "once TestValue_OutOfReachIsNotBusy",
-		at: "internal/engine joins.leaves", old: "case j.busy:", new: "case true:"},
+		at: "internal/engine joins.leaves", old: "case j.reason != nil:", new: "case true:"},
 	{name: "a caller that joins another is not told that somebody is at work", by: "once TestValue_OutOfReachIsNotBusy",
 		at: "once resource.Refused", old: "r.busy()", new: "_ = r.busy"},
 	{name: "Shutdown with nothing left fails by its context", by: ". TestShutdown_NothingIsLeft",

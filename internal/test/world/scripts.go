@@ -131,6 +131,8 @@ var sources = []struct {
 	{ShardsBalanceRun, "shards", "failed token table plan balance", 0},
 	{ShardsLookRun, "shards", "failed table look", conn.Always},
 
+	{"pause look", "internal/pause", "look", conn.Always | conn.Mixed},
+
 	{PresentRun, "internal/engine", "present", 0},
 	{AbsentRun, "internal/engine", "absent", conn.Always},
 	{WhoRun, "internal/inspect", "who", conn.Always},

@@ -1030,6 +1030,34 @@ func TestMonitorGoesOnAfterAnOutage(t *testing.T) {
 	})
 }
 
+// A Monitor that may not look at one name forgets the holds of other names when they end: a holder that comes again and
+// again is not reported as if it had stayed.
+func TestMonitorForgetsBesideWhatItMayNotLookAt(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb, net := mini.Client(), mini.Proxy()
+		net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if strings.HasPrefix(c.Name, "EVAL") && slices.Contains(c.Args, "secret") {
+				return redistest.ReplyError("NOPERM No permissions to access a key")
+			}
+			return redistest.Pass
+		})
+		c := holdfast.New(net.Client(t))
+		defer c.Close()
+		rdb.HSet(t.Context(), "secret", javaHolder(), 1)
+		holder := javaHolder()
+		m := monitor(t, c, 25*time.Second, 10*time.Second)
+		time.Sleep(5 * time.Second)
+		for range 2 { // each for too short a time to be reported
+			rdb.HSet(t.Context(), "java", holder, 1)
+			time.Sleep(10 * time.Second)
+			rdb.Del(t.Context(), "java")
+			time.Sleep(20 * time.Second)
+		}
+		m.end(t)
+	})
+}
+
 func TestMonitorEnds(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		for _, options := range []holdfast.MonitorOptions{{}, {Threshold: -1}, {Threshold: 1, Every: -1}} {

@@ -115,7 +115,7 @@ type sighting struct {
 
 // look goes over all locks once. It returns an error if going on makes no sense.
 func (m *monitor) look(ctx context.Context) error {
-	seen, whole := make(map[sighting]time.Time), true
+	seen, whole, unseen := make(map[sighting]time.Time), true, make(map[string]bool)
 	for i, err := range m.client.InspectAll(ctx, m.options.Pattern) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -124,7 +124,7 @@ func (m *monitor) look(ctx context.Context) error {
 			if i.Name == "" && lastingly(err) {
 				return err
 			}
-			whole = false
+			whole, unseen[i.Name] = whole && i.Name != "", true
 			m.failed(err)
 			continue
 		}
@@ -133,12 +133,10 @@ func (m *monitor) look(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !whole {
+	for s, since := range m.sightings {
 		// A holder that was not seen may have been among the locks that could not be looked at.
-		for s, since := range m.sightings {
-			if _, ok := seen[s]; !ok {
-				seen[s] = since
-			}
+		if _, ok := seen[s]; !ok && (!whole || unseen[s.name]) {
+			seen[s] = since
 		}
 	}
 	m.sightings = seen

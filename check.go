@@ -100,10 +100,10 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 	findings = append(findings, c.checkQuorum(ctx, servers)...)
 	for _, name := range names {
 		found, err := c.checkRights(ctx, name)
+		findings = append(findings, found...)
 		if err != nil {
 			return findings, errs.Wrap("check rights on "+errs.Quote(name), err)
 		}
-		findings = append(findings, found...)
 	}
 	return append(findings, c.checkIdentity(ctx)...), nil
 }

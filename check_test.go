@@ -371,6 +371,26 @@ func TestCheckOfAServerThatIsGone(t *testing.T) {
 	}
 }
 
+// A server that is far away answers each question, and nothing is found. If Check's context ends before all is tried out,
+// Check returns that.
+func TestCheckOfAServerThatIsFarAway(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		server.SetInfo("aof_enabled:1")
+		proxy := server.Proxy()
+		proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
+		c := clienttest.OpenClient(t, proxy.Client(t))
+		if findings, err := c.Check(t.Context()); len(findings) > 0 || err != nil {
+			t.Errorf("Check found %v, %v", findings, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+		defer cancel()
+		findings, err := c.Check(ctx)
+		world.WantErr(t, err, context.DeadlineExceeded)
+		world.Equal(t, len(findings), 0, "it found %d, want %d")
+	})
+}
+
 func TestKindsOfConnection(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "holdfast") //nolint:usetesting // t.TempDir is too long for a socket

@@ -37,26 +37,23 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 	if err != nil {
 		return nil, err
 	}
-	// A call to a server that does not take writes would be retried for as long as that lasts.
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	tries, err := c.tryKinds(ctx, probe, server, at)
 	if err != nil {
 		return nil, err
 	}
 	var findings []Finding
-	for _, try := range tries {
+	for _, try := range tries.all {
 		switch err := try.err; {
 		case err == nil:
 		case denied(err):
 			findings = append(findings, Finding{server, Rights, try.kind,
 				fmt.Sprintf("a %s cannot %s names like %s: %v", try.kind, try.what, errs.Quote(name), err)})
-		case ctx.Err() != nil:
+		case tries.late && !over(ctx):
 			findings = append(findings, Finding{Server: server, Problem: Replication,
 				Detail: fmt.Sprintf("could not %s within %v: %v", try.what, probeTimeout, err)})
 			return findings, nil
 		default:
-			return nil, err
+			return findings, err
 		}
 	}
 	return findings, nil
@@ -68,36 +65,68 @@ type tried struct {
 	err        error
 }
 
+// tries are the parts that were tried out, up to the first one that took too long.
+type tries struct {
+	all  []tried
+	late bool // the last one did
+}
+
+// add tries out one more part. A call to a server that does not take writes would be retried for as long as
+// that lasts.
+func (t *tries) add(ctx context.Context, kind, what string, part func(ctx context.Context) error) {
+	if t.late {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	err := part(ctx)
+	t.all = append(t.all, tried{kind, what, err})
+	t.late = err != nil && !denied(err) && over(ctx)
+}
+
+// over reports whether ctx has ended. A read that its deadline ends may return just before ctx itself ends.
+func over(ctx context.Context) bool {
+	end, bounded := ctx.Deadline()
+	return ctx.Err() != nil || bounded && !time.Now().Before(end)
+}
+
 // tryKinds tries out all that each kind does, at a name that no program uses.
-func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.FairLock) ([]tried, error) {
+func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.FairLock) (all tries, err error) {
 	sharded, err := c.engine.Conn.Sharded(ctx)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	rdb := c.engine.Conn.DialAtOnce(server)
 	defer func() { _ = rdb.Close() }()
 	const scripts, channels = "lock and release", "subscribe to and publish on the channels of"
-	all := []tried{
-		{"mutex", scripts, rlock.Probe(ctx, c.engine, at)},
-		{"mutex", channels, probeChannels(ctx, rdb, sharded, at.Channel, at.GrantTo(c.engine.Client()))},
-	}
+	all.add(ctx, "mutex", scripts, func(ctx context.Context) error { return rlock.Probe(ctx, c.engine, at) })
+	all.add(ctx, "mutex", channels, func(ctx context.Context) error {
+		return probeChannels(ctx, rdb, sharded, at.Channel, at.GrantTo(c.engine.Client()))
+	})
 	var refused error // why no connection was to be had, which is the same for every kind
 	for _, need := range rights.Needs(c.space, probe, c.engine.Client(), sharded) {
-		err := refused
-		if err == nil {
+		all.add(ctx, need.Kind, "use", func(ctx context.Context) error {
+			if refused != nil {
+				return refused
+			}
 			call := need.Probe()
-			err = c.probeScripts(ctx, call)
+			err := c.probeScripts(ctx, call)
 			if call.Attempts == 0 && errors.Is(err, errs.Denied) {
 				refused = err
 			}
-		}
-		all = append(all, tried{need.Kind, "use", err})
+			return err
+		})
 		if len(need.Channels) > 0 {
-			all = append(all, tried{need.Kind, channels, c.probeChannelsOf(ctx, rdb, server, sharded, need)})
+			all.add(ctx, need.Kind, channels, func(ctx context.Context) error {
+				return c.probeChannelsOf(ctx, rdb, server, sharded, need)
+			})
 		}
 	}
-	_, err = quorum.ProbeMarker(ctx, c.engine)
-	return append(all, tried{"quorum", "read the marker beside", err}), nil
+	all.add(ctx, "quorum", "read the marker beside", func(ctx context.Context) error {
+		_, err := quorum.ProbeMarker(ctx, c.engine)
+		return err
+	})
+	return all, nil
 }
 
 // probeScripts tries out the keys and the commands that a kind needs, by its call of rights.Probe.
@@ -164,7 +193,7 @@ func (c *Client) checkIdentity(ctx context.Context) []Finding {
 	return nil
 }
 
-// probeTimeout bounds how long Check tries out one name.
+// probeTimeout bounds how long Check tries out one part of what a kind does.
 const probeTimeout = 2 * time.Second
 
 // denied reports whether Redis refused a call because the user lacks a right, or because the server does not have the

@@ -34,17 +34,24 @@ func (s *Server) HoldElsewhere(name string) (release func()) {
 // renews its lease. A waiter notices the end when it next asks Redis. Expire does nothing to a Once or a
 // Barrier, and nothing to the holds of a Client with WithKeyPrefix.
 func (s *Server) Expire(name string) {
-	permits, err := keys.Space("").ForPermits(name)
-	numbers, err2 := keys.Space("").ForSlots(name)
-	shared, err3 := keys.Space("").ForShards(name)
-	if errors.Join(err, err2, err3) != nil || !s.expire(permits.Taken) && !s.expire(numbers.Taken) && !s.expire(shared.Members) {
+	s.expireListed(name)
+	if s.mini.Type(name) == "hash" {
 		s.mini.Del(name)
 	}
 }
 
-// expire ends the times that a sorted set has as scores, and reports whether there is such a set. Other scores of
-// slots are below 0, or above each time.
-func (s *Server) expire(taken string) bool {
+// expireListed ends what is listed beside a name: leased permits, slots, and memberships of shards.
+func (s *Server) expireListed(name string) {
+	permits, _ := keys.Space("").ForPermits(name) // none, where the name can have none
+	numbers, _ := keys.Space("").ForSlots(name)
+	shared, _ := keys.Space("").ForShards(name)
+	for _, taken := range []string{permits.Taken, numbers.Taken, shared.Members} {
+		s.expire(taken)
+	}
+}
+
+// expire ends the times that a sorted set has as scores. Other scores of slots are below 0, or above each time.
+func (s *Server) expire(taken string) {
 	const beyond = 1 << 52
 	members, _ := s.mini.ZMembers(taken)
 	for _, member := range members {
@@ -52,26 +59,25 @@ func (s *Server) expire(taken string) bool {
 			_, _ = s.mini.ZAdd(taken, 0, member) // since 1970 its time is over
 		}
 	}
-	return len(members) > 0
 }
 
 // takeAway takes away what an owner holds at a name: permits, from all of their holders.
 func (s *Server) takeAway(name, owner string) {
-	fields, err := s.mini.HKeys(name)
-	if err != nil {
-		s.Expire(name)
-		return
-	}
-	others := false
+	fields, _ := s.mini.HKeys(name)
+	found, others := false, false
 	for _, field := range fields {
 		switch {
 		case field == owner, strings.HasPrefix(field, owner+":"):
+			found = true
 			s.mini.HDel(name, field)
 		case field != "mode":
 			others = true
 		}
 	}
-	if !others {
+	switch {
+	case !found:
+		s.expireListed(name)
+	case !others:
 		s.mini.Del(name) // what is left of an RWMutex
 	}
 }

@@ -490,3 +490,26 @@ func TestExpireOfWhatIsHeldElsewhere(t *testing.T) {
 		redistest.Check(t, l.Release(t.Context()))
 	})
 }
+
+// Expire ends holds of every kind that has the name, and leaves what nobody holds as it is.
+func TestExpireEndsHoldsAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		c := s.Client()
+		redistest.Must(t, redistest.Err(c.PermitSemaphore("p").TrySetPermits(t.Context(), 1)))
+		redistest.Must(t, redistest.Err(c.Semaphore("s").TrySetPermits(t.Context(), 1)))
+		redistest.Must(t, redistest.Err(c.Latch("l").TrySetCount(t.Context(), 1)))
+		lock(t, c.Mutex("x"))
+		redistest.Must(t, redistest.Err(c.Slots("x", 1).Acquire(t.Context())))
+		for _, name := range []string{"p", "s", "l", "x"} {
+			s.Expire(name)
+		}
+		redistest.Check(t, redistest.Err(c.PermitSemaphore("p").TryAcquire(t.Context(), 1)))
+		redistest.Check(t, c.Semaphore("s").TryAcquire(t.Context(), 1))
+		redistest.Check(t, redistest.Err(s.Client().Mutex("x").TryLock(t.Context())))
+		redistest.Check(t, redistest.Err(s.Client().Slots("x", 1).TryAcquire(t.Context())))
+		n, err := c.Latch("l").Count(t.Context())
+		if n != 1 || err != nil {
+			t.Errorf("the count of the latch: %d, %v", n, err)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"bufio"
 	"errors"
 	"os"
 	"os/signal"
@@ -63,6 +64,34 @@ func TestAProgramHasItsGrace(t *testing.T) {
 				t.Errorf("%+v, %v, told %v; want %+v", got, err, told, want)
 			}
 		})
+	}
+}
+
+// A log that takes no text must not let a program go on without its hold.
+func TestAProgramIsEndedThoughNobodyCanBeTold(t *testing.T) {
+	relay := NewRelay(func() {})
+	defer relay.Stop()
+	p, out := shell(t, "trap 'echo ended; exit 9' TERM; echo ready; while :; do sleep 0.01; done")
+	taken, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		lines := bufio.NewScanner(out)
+		lines.Scan()
+		close(taken)
+		lines.Scan()
+		close(ended)
+	}()
+	got, err := Under(relay, Hold{Done: taken, Deadline: func() time.Time { return time.Now().Add(time.Hour) }}, p, Rules{
+		Grace: time.Minute,
+		Told: func() {
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Error("the program goes on while nobody can be told")
+			}
+		},
+	})
+	if want := (Outcome{Code: 9, Lost: true}); err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }
 

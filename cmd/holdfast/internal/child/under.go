@@ -4,6 +4,7 @@ package child
 
 import (
 	"errors"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,7 +27,9 @@ type Rules struct {
 	Margin time.Duration
 	// Leave lets the program go on without the hold.
 	Leave bool
-	// Told is called when the program is ended, or would be, with SIGTERM about to be sent.
+	// Told is called when the program is ended, or would be, on a goroutine of its own: who is told may take no text, such
+	// as a terminal that somebody has stopped, or a log that is full. The program is ended all the same. Under returns when
+	// Told has.
 	Told func()
 }
 
@@ -69,6 +72,7 @@ func Under(r *Relay, hold Hold, p Program, rules Rules) (Outcome, error) {
 	w := &watch{child: c, hold: hold, rules: rules}
 	w.until(signals)
 	c.terminal.close()
+	w.telling.Wait()
 	return Outcome{c.code(), w.lost, w.key}, nil
 }
 
@@ -91,6 +95,8 @@ type watch struct {
 	key    syscall.Signal
 	kill   *time.Timer // set once the program is being ended
 	killed bool        // SIGKILL was sent
+
+	telling sync.WaitGroup // of Told
 }
 
 // until watches until the program has ended, and nothing is left of a process group that was ended.
@@ -147,7 +153,7 @@ func (w *watch) end() {
 		return
 	}
 	w.lost = true
-	w.rules.Told()
+	w.telling.Go(w.rules.Told)
 	if w.rules.Leave {
 		return
 	}

@@ -30,6 +30,12 @@ func TestLanesShowOnlyWhatWasSeen(t *testing.T) {
 			"[[10, 100]]", "{}", 100, 0, "a held [20-30]",
 		},
 		{
+			"lost, as Redis dropped keys, and then another's",
+			`{"what": "granted", "at": 20, "holder": ` + a + `}, {"what": "lost", "at": 30, "from": ` + a + `},
+			{"what": "granted", "at": 40, "holder": ` + b + `}`,
+			"[[10, 100]]", `{"holders": [` + b + `], "held": 1}`, 100, 0, "a held [20-30]; b held [40-now",
+		},
+		{
 			"a release of a hold whose grant nobody saw",
 			`{"what": "released", "at": 30, "from": ` + a + `}`, "[[10, 100]]", "{}", 100, 0, "a held <10-30]",
 		},

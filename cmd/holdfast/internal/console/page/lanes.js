@@ -2,7 +2,7 @@
 
 import { seenBefore, timeAt, watchedTimes } from "./watched.js";
 
-const ends = ["released", "expired", "taken", "passed", "done", "failed"];
+const ends = ["released", "expired", "lost", "taken", "passed", "done", "failed"];
 const mostLanes = 12;
 const live = 4000; // ms after a look for which what it has seen counts as going on
 

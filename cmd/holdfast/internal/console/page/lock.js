@@ -11,7 +11,7 @@ import { releaser } from "./release.js";
 
 const keptEvents = 500; // so many things that have happened are kept in the page
 const shownEvents = 100;
-const bad = ["expired", "taken", "failed", "broken"];
+const bad = ["expired", "lost", "taken", "failed", "broken"];
 
 const lately = 10_000; // ms for which short holds are counted beside who holds it
 
@@ -157,6 +157,8 @@ function sentence(e) {
       return `Passed from ${fullOf(e.from)} to ${fullOf(e.holder)}`;
     case "expired":
       return `Lost by ${fullOf(e.from)}: its time was over, and it had not released`;
+    case "lost":
+      return `Lost by ${fullOf(e.from)}, or released: Redis has dropped keys`;
     case "taken":
       return `Taken from ${fullOf(e.from)} by force, on a page of this console`;
     case "already":

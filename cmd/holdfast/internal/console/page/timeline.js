@@ -12,6 +12,7 @@ const laneHeight = 46,
   barHeight = 14,
   open = 14; // how long the dots are where a beginning or an end was not seen
 const shortest = 20_000; // ms
+const losses = ["expired", "lost"]; // how a hold ends that nobody has released
 const ranges = [
   [60_000, "1 minute"],
   [300_000, "5 minutes"],
@@ -138,7 +139,7 @@ function drawLane(lane, y, at, width) {
       middle = by + barHeight / 2;
     shapes.push(
       svg(
-        `rect.bar.${bar.what}${bar.end === "expired" ? ".lost" : ""}`,
+        `rect.bar.${bar.what}${losses.includes(bar.end) ? ".lost" : ""}`,
         { x, y: middle - tall / 2, width: Math.max(2, end - x), height: tall, rx: held ? 4 : 2.5 },
         svg("title", {}, text),
       ),
@@ -146,7 +147,7 @@ function drawLane(lane, y, at, width) {
     const stub = (x1, x2) => svg(`line.open.${bar.what}`, { x1, x2, y1: middle, y2: middle });
     if (bar.openFrom) shapes.push(stub(x - open, x));
     if (bar.openTo) shapes.push(stub(end, end + open));
-    if (bar.end === "expired")
+    if (losses.includes(bar.end))
       shapes.push(svg("text.mark.lost", { x: end, y: by + 12, "text-anchor": "middle" }, "✕"));
     if (bar.end === "taken")
       shapes.push(svg("text.mark.taken", { x: end, y: by + 12, "text-anchor": "middle" }, "▲"));
@@ -197,7 +198,7 @@ function scale(from, to, at, height, width) {
 function summary({ lanes, shorts }, range) {
   const parts = lanes.map((lane) => {
     const held = lane.bars.filter((b) => b.what === "held");
-    const lost = held.filter((b) => b.end === "expired").length;
+    const lost = held.filter((b) => losses.includes(b.end)).length;
     const times = held.length === 1 ? "once" : `${held.length} times`;
     return `${lane.who || lane.process}: seen to hold ${times}${lost ? `, lost ${lost}` : ""}`;
   });

@@ -46,14 +46,22 @@ const (
 // lockKinds are the kinds of locks.
 var lockKinds = []holdfast.Kind{holdfast.KindMutex, holdfast.KindRWLock, holdfast.KindLeader, holdfast.KindOnce}
 
-func isLock(i holdfast.Inspection) bool {
-	return slices.Contains(lockKinds, i.Kind) || i.Kind == holdfast.KindFree && i.Paused != nil
+// partOf returns the part that a state belongs to, or All if it belongs to none: a name that somebody looks at alone may
+// be free, or have what is nothing of Holdfast's.
+func partOf(i holdfast.Inspection) Part {
+	switch {
+	case slices.Contains(lockKinds, i.Kind), i.Kind == holdfast.KindFree && i.Paused != nil:
+		return Locks
+	case i.Kind == holdfast.KindFree, i.Kind == holdfast.KindUnknown:
+		return All
+	}
+	return Counts
 }
 
 // Of returns those of some states that are asked for. The states are in the order of their names.
 func (q Query) Of(states []holdfast.Inspection) (found []holdfast.Inspection) {
 	for _, i := range states {
-		if q.Part != All && isLock(i) != (q.Part == Locks) {
+		if q.Part != All && partOf(i) != q.Part {
 			continue
 		}
 		if (q.Kind == "" || q.Kind == i.Kind) && has(i, q.Search) && (q.Older <= 0 || heldFor(i) >= q.Older) {
@@ -135,8 +143,11 @@ type Totals struct {
 // TotalsOf returns the totals of some states.
 func TotalsOf(states []holdfast.Inspection) (t Totals) {
 	for _, i := range states {
-		if !isLock(i) {
+		switch partOf(i) {
+		case Counts:
 			t.Counts++
+			continue
+		case All:
 			continue
 		}
 		t.Locks++

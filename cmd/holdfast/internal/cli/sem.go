@@ -148,6 +148,9 @@ func semAddArgs(cmd *cobra.Command, args []string) (name string, n int, done boo
 		return "", 0, true, cmd.Help()
 	}
 	rest := cmd.Flags().Args()
+	if err := sound(cmd, rest); err != nil { // before, no flag was known
+		return "", 0, false, usage(err)
+	}
 	if len(rest) != 2 {
 		return "", 0, false, usage(fmt.Errorf("want a name and a number: see %s --help", cmd.CommandPath()))
 	}

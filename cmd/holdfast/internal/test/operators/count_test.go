@@ -61,6 +61,9 @@ func TestSemaphore(t *testing.T) {
 	run(t, server, "sem", "add", "s").want(t, 64)
 	run(t, server, "sem", "add", "s", "x").want(t, 64)
 	run(t, server, "sem", "add", "s", "1", "--nonsense").want(t, 64)
+	for _, nothing := range []string{"--url=", "--key-prefix=", "--timeout=-1s"} { // an empty variable of a script
+		run(t, server, "sem", "add", "s", "1", nothing).want(t, 64)
+	}
 	run(t, server, "sem", "add", "--help").want(t, 0, "holdfast sem add NAME N")
 	run(t, server, "sem", "set", "s", "5", "--permits").want(t, 64, "of the other kind")
 	run(t, server, "sem", "drain", "s").want(t, 0, "4\n")

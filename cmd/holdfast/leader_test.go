@@ -4,9 +4,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +32,44 @@ func TestLeader_HowItEnds(t *testing.T) {
 	c.await("ready")
 	c.send(syscall.SIGTERM)
 	c.want(7)
+}
+
+// A signal between the grant of the lead and the beginning of the program ends the command as it ends others.
+func TestLeader_ASignalBeforeTheProgramBegins(t *testing.T) {
+	_, url := server(t)
+	r, w, err := os.Pipe()
+	redistest.Must(t, err)
+	defer r.Close()
+	// Nobody reads what the command says, and there is no room for it: it waits before it begins the program.
+	redistest.Must(t, w.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+	for err == nil {
+		_, err = w.Write(make([]byte, 1))
+	}
+	c := exec.Command(binary, "leader", "x", "--", "sh", "-c", "exit 5")
+	c.Env, c.Stderr = append(os.Environ(), "HOLDFAST_URL="+url), w
+	redistest.Must(t, c.Start())
+	w.Close()
+	defer func() { _ = c.Process.Kill() }()
+	x := client(t, url)
+	redistest.Eventually(t, 20*time.Second, "it leads", func() error {
+		i, err := x.Inspect(t.Context(), "x")
+		if err == nil && len(i.Holders) == 0 {
+			err = fmt.Errorf("%v", i)
+		}
+		return err
+	})
+	redistest.Must(t, c.Process.Signal(syscall.SIGTERM))
+	redistest.Eventually(t, 20*time.Second, "the signal is taken", func() error {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Process.Pid))
+		if err == nil && !strings.Contains(string(text), "ShdPnd:\t0000000000000000") {
+			err = errors.New("it is pending")
+		}
+		return err
+	})
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	if err := c.Wait(); c.ProcessState.ExitCode() != 143 {
+		t.Errorf("it ends with %v", err)
+	}
 }
 
 // A program that fails runs again in another term, with a greater token.

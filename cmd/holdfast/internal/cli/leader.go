@@ -115,7 +115,7 @@ func (l *leading) exitCode(ctx context.Context) error {
 		_, err = l.released(0, err)
 		return err
 	}
-	return l.end
+	return l.unless(relay, l.end)
 }
 
 // warnings returns a logger for what the library warns of while Run goes on: a campaign that failed, an outage.
@@ -133,7 +133,7 @@ func (l *leading) warnings() *slog.Logger {
 
 // unless returns err, unless this process was asked to end before a program ran: then the code of the signal.
 func (l *leading) unless(relay *child.Relay, err error) error {
-	if s := relay.Asked(); s != 0 && errors.Is(err, context.Canceled) {
+	if s := relay.Asked(); s != 0 && (errors.Is(err, context.Canceled) || errors.Is(err, child.ErrAsked)) {
 		return &exit{128 + int(s), nil}
 	}
 	return err

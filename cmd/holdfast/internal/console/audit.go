@@ -37,6 +37,11 @@ func (a *audit) released(r *http.Request, name string, from Holders) {
 	a.print("release by force of " + view.Name(name) + ", taken from " + strings.Join(who, ", ") + asker(r))
 }
 
+// doubted prints that a name may have been taken from its holders. That is no refusal, and is printed always.
+func (a *audit) doubted(r *http.Request, name string, err error) {
+	a.print("release by force of " + view.Name(name) + asker(r) + ": " + view.Text(err.Error()))
+}
+
 // refused prints that something was refused, and why.
 func (a *audit) refused(r *http.Request, what, why string) {
 	a.mu.Lock()

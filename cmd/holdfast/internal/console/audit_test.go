@@ -186,3 +186,25 @@ func TestConnectionsThatKeepSilentAreClosed(t *testing.T) {
 		})
 	}
 }
+
+// A release whose answer is lost may have taken the name. That is no refusal, of which so many may come that none is printed.
+func TestAReleaseInDoubtIsPrintedAlways(t *testing.T) {
+	var lines []string
+	holds := Holders{holderNumber(t, 5)}
+	s := serve(t, func(o *Options) {
+		o.Say = func(line string) { lines = append(lines, line) }
+		o.Release = func(_ context.Context, _, _, _ string, willTake func(Holders) error) (Holders, error) {
+			return nil, errors.Join(willTake(holds), holdfast.ErrUnavailable)
+		}
+	})
+	for range 2 * refusalsAMinute {
+		ask(s, "POST", "/release", "{", header("X-Holdfast-CSRF", s.csrf))
+	}
+	lines = nil
+	text, _ := json.Marshal(wanted{ID: "a", Typed: "a", From: []string{holds[0].Owner.Short()}})
+	answers(t, http.StatusConflict, s, "POST", "/release", string(text), header("X-Holdfast-CSRF", s.csrf))
+	if len(lines) != 1 || !strings.Contains(lines[0], "release by force of a, asked for by 192.0.2.1:1234: ") ||
+		!strings.HasSuffix(lines[0], "it may have been taken") {
+		t.Errorf("it prints %q", lines)
+	}
+}

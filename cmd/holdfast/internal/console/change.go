@@ -122,7 +122,12 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseAllowed)
 	defer cancel()
 	from, err := s.takeFrom(ctx, name, addressOf(r), want)
-	if err != nil {
+	switch {
+	case errors.Is(err, errDoubt):
+		s.audit.doubted(r, name, err)
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	case err != nil:
 		s.refuse(w, r, http.StatusConflict, what, err.Error())
 		return
 	}
@@ -138,7 +143,10 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request) {
 
 const releaseAllowed = 15 * time.Second
 
-var errChanged = errors.New("has changed hands, and nothing was changed")
+var (
+	errChanged = errors.New("has changed hands, and nothing was changed")
+	errDoubt   = errors.New("it may have been taken") // an answer may be lost
+)
 
 // takeFrom takes a name from those that the viewer has seen, if they still hold it.
 func (s *Server) takeFrom(ctx context.Context, name, viewer string, want wanted) (Holders, error) {
@@ -154,7 +162,7 @@ func (s *Server) takeFrom(ctx context.Context, name, viewer string, want wanted)
 		back()
 	}
 	if err != nil && tried {
-		err = fmt.Errorf("%w; it may have been taken", err) // an answer may be lost
+		err = fmt.Errorf("%w; %w", err, errDoubt)
 	}
 	return from, err
 }

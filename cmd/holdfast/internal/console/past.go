@@ -33,7 +33,8 @@ type entry struct {
 }
 
 // past remembers the last entries. Two Observers may see the same thing, each when it looks: one of the list,
-// and one of the name. The past keeps what is new of it. That is easy, since no owner is ever used again.
+// and one of the name. The past keeps what is new of it: an owner of Go holds a thing once, and a thread of Java holds it
+// under the same owner again and again, each time later.
 type past struct {
 	mu     sync.Mutex
 	room   int
@@ -87,8 +88,9 @@ func (p *past) add(e holdfast.Event, own bool, begun time.Time, late bool) {
 func (p *past) keepNew(e entry) {
 	var over, came, same bool
 	for _, old := range p.of[e.Name] {
-		over = over || sameHolder(old.From, e.From)
-		came = came || sameHolder(old.Holder, e.Holder)
+		before := old.At.Before(e.At)
+		over = sameHolder(old.From, e.From) || over && !(before && sameHolder(old.Holder, e.From))
+		came = sameHolder(old.Holder, e.Holder) || came && !(before && sameHolder(old.From, e.Holder))
 		if old.What == e.What {
 			same = old.What == holdfast.EventCounted && old.Value == e.Value && old.All == e.All ||
 				old.What == holdfast.EventWaits && old.Waiter.Owner == e.Waiter.Owner && old.Waiter.Since.Equal(e.Waiter.Since)

@@ -70,6 +70,27 @@ func TestTwoObserversSeeTheSameOnce(t *testing.T) {
 	}
 }
 
+// A thread of Java is the same owner each time that it locks.
+func TestAThreadOfJavaHoldsAgain(t *testing.T) {
+	one, two := holderNumber(t, 1), holderNumber(t, 2)
+	start := time.Now()
+	p := newPast(100)
+	for _, e := range []holdfast.Event{
+		{What: holdfast.EventGranted, Holder: one, At: start.Add(1 * time.Second)},
+		{What: holdfast.EventReleased, From: one, At: start.Add(3 * time.Second)},
+		{What: holdfast.EventGranted, Holder: one, At: start.Add(2 * time.Second)}, // another Observer saw it, and tells late
+		{What: holdfast.EventGranted, Holder: one, At: start.Add(5 * time.Second)},
+		{What: holdfast.EventReleased, From: one, At: start.Add(4 * time.Second)}, // and this
+		{What: holdfast.EventPassed, From: one, Holder: two, At: start.Add(7 * time.Second)},
+		{What: holdfast.EventPassed, From: two, Holder: one, At: start.Add(9 * time.Second)},
+		{What: holdfast.EventReleased, From: one, At: start.Add(11 * time.Second)},
+	} {
+		e.Name = "a"
+		p.add(e, true, time.Time{}, false)
+	}
+	redistest.Equal(t, shown(p), "granted 1, released 1, granted 1, passed 1 2, passed 2 1, released 1", "it shows %s")
+}
+
 func TestWhatThisConsoleTakesShowsAsTaken(t *testing.T) {
 	one, two := holderNumber(t, 1), holderNumber(t, 2)
 	p := newPast(100)

@@ -184,7 +184,7 @@ var connBugs = []bug{
 	{name: "the time in Pause counts against a section", by: "holdfasttest TestCheckExclusive_ASectionThatIsLost",
 		at: "holdfasttest pauses.end", old: "p.past += time.Since(p.since)", new: "_ = p.since"},
 	{name: "permits do not expire for a test", by: "holdfasttest TestLoseAndExpireOfEachKind",
-		at: "holdfasttest Server.Expire", old: "!s.expire(permits.Taken)", new: "!s.expire(permits.Available)"},
+		at: "holdfasttest Server.expireListed", old: "permits.Taken", new: `permits.Taken + "x"`},
 	{name: "a quick greeting makes a cluster that is slow with its table count as quick", by: "internal/conn TestTheTableOfASlowClusterIsRead",
 		at: "internal/conn/server unhurried.Read", old: "n > 0 && u.counts", new: "n > 0"},
 	{name: "Close waits for a server that answers late no longer than for others", by: "internal/engine TestCloseWaitsForAServerThatAnswersLate",

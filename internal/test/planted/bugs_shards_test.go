@@ -54,7 +54,7 @@ var shardsBugs = []bug{
 	{name: "the table of a short lease runs out between two requests", by: "shards TestRun_TheShortestLease",
 		at: "shards resource.tableKept", old: "+ tableRest"},
 	{name: "a test cannot let members of shards expire", by: "holdfasttest TestExpire_Shards",
-		at: "holdfasttest Server.Expire", old: "!s.expire(shared.Members)", new: "!s.expire(shared.Table)"},
+		at: "holdfasttest Server.expireListed", old: "shared.Members", new: `shared.Members + "x"`},
 	{name: "Run does not wait for its works", by: "shards TestRun_ReturnsWhenItsWorksHave",
 		at: "shards Shards.belong", old: "m.returned()", new: ""},
 	{name: "a watch sees no end of the last lease", by: "shards TestWatch",

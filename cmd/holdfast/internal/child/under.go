@@ -27,9 +27,8 @@ type Rules struct {
 	Margin time.Duration
 	// Leave lets the program go on without the hold.
 	Leave bool
-	// Told is called when the program is ended, or would be, on a goroutine of its own: who is told may take no text, such
-	// as a terminal that somebody has stopped, or a log that is full. The program is ended all the same. Under returns when
-	// Told has.
+	// Told is called when the program is ended, or would be, on a goroutine of its own: it may write to a terminal that
+	// somebody has stopped, or to a log that is full. The program is ended all the same. Under returns when Told has.
 	Told func()
 }
 

@@ -132,7 +132,7 @@ const (
 func (s *share) join(c *caller) (r *round, how role) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over || s.left >= c.n {
+	if s.over || s.left >= c.n || s.refuses(c.n) {
 		return nil, retries
 	}
 	free := s.free()

@@ -43,10 +43,15 @@ func (s *share) here(n int64) (a answer, ok bool) {
 	case s.left >= n:
 		s.left -= n
 		return s.from(conn.Done, s.left), true
-	case !s.barred.IsZero() && n-s.left >= s.least && time.Now().Before(s.barred):
+	case s.refuses(n):
 		return s.from(conn.Refused, s.left), true
 	}
 	return a, false
+}
+
+// refuses reports whether a call for n units would be refused, as one was just before. The caller holds the mutex.
+func (s *share) refuses(n int64) bool {
+	return !s.barred.IsZero() && n-s.left >= s.least && time.Now().Before(s.barred)
 }
 
 // from returns the last answer as it would be now, if so many units that it counts were not taken. The caller holds the mutex.

@@ -70,7 +70,7 @@ var limiterBugs = []bug{
 	{name: "what is left of a share is kept", by: "limiter TestShare_WhatIsLeftIsGivenBack TestShare_ShutdownGivesBackAtOnce",
 		at: "limiter Limiter.giveUp", old: "if left == 0 {", new: "if true {"},
 	{name: "each refusal of a share asks", by: "limiter TestShare_RefusedTogether",
-		at: "limiter share.here", old: "case !s.barred.IsZero() && n-s.left >= s.least && time.Now().Before(s.barred):", new: "case false:"},
+		at: "limiter share.refuses", old: "return !s.barred.IsZero() && n-s.left >= s.least && time.Now().Before(s.barred)", new: "return false"},
 	{name: "a lease is kept whose turn does not come", by: "limiter TestAcquire_AtTheSameTimeAndInATime",
 		at: "limiter Limiter.acquire", old: "_ = held.Release(ctx)"},
 	{name: "a client that was refused comes back too early", by: "limiter/httplimit TestFields",

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
@@ -22,7 +23,9 @@ import (
 // then matches ErrBusy and contains a BusyError. The field Left of the BusyError says how long the wait
 // would have been. If ctx ends while Wait sleeps, the error matches ctx's error and ErrBusy. In that
 // case Wait gives its units back if no other caller has taken units since. If another caller has, the
-// units are lost, and no other caller waits for a shorter time than before.
+// units are lost, and no other caller waits for a shorter time than before. If the Client begins to close
+// during the sleep, by Shutdown or Close, Wait gives its units back in the same way, and the error
+// matches ErrClosed. Work that Shutdown waits for goes on waiting.
 //
 // If Redis does not answer before ctx's deadline, the error matches ErrUnavailable, unless
 // OnUnavailable(limiter.Allow) allows the call. If n is less than 1 or greater than the burst, the error
@@ -31,13 +34,14 @@ func (l *Limiter) Wait(ctx context.Context, n int) error {
 	if err := l.check(n); err != nil {
 		return l.fail("wait for", err)
 	}
-	if err := l.engine.Begin(); err != nil { // Close waits until what a turn has taken is given back
+	if err := l.engine.Begin(); err != nil { // Shutdown and Close wait until what a turn has taken is given back
 		return l.fail("wait for", err)
 	}
 	defer l.engine.Done()
 	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
 	started := time.Now()
 	p, err := l.enter(ctx, int64(n), patienceOf(ctx))
+	p.closing = hold.EndOfWaits(ctx, l.engine)
 	if p.kind = span.Kind(); err == nil {
 		err = p.sleep(ctx)
 	}
@@ -67,6 +71,7 @@ type turn struct {
 	kind     telemetry.Kind
 	at       time.Time
 	attempts int
+	closing  context.Context // its end ends the wait
 }
 
 // enter takes n units, if they come within patience.
@@ -87,7 +92,7 @@ func (l *Limiter) enter(ctx context.Context, n int64, patience time.Duration) (t
 	return p, nil
 }
 
-// sleep waits for the turn. If ctx ends first, or the Client closes, it gives the units back.
+// sleep waits for the turn. If ctx ends first, or the Client shuts down or closes, it gives the units back.
 func (p *turn) sleep(ctx context.Context) error {
 	var err error
 	for left := time.Until(p.at); err == nil && p.id != "" && left > 0; left = time.Until(p.at) {
@@ -112,8 +117,8 @@ func (p *turn) nap(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", errs.Busy, ctx.Err())
-	case <-p.limiter.engine.Closing().Done():
-		return context.Cause(p.limiter.engine.Closing())
+	case <-p.closing.Done():
+		return context.Cause(p.closing)
 	}
 }
 

@@ -114,6 +114,29 @@ func TestWait_TheClientCloses(t *testing.T) {
 	})
 }
 
+// Shutdown ends those that wait, except in work that it waits for, and does not wait for their turns.
+func TestWait_Shutdown(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		drained(t, ten(q))
+		begin := w.Now()
+		for range 5 {
+			wait(t.Context(), w, ten(q), 1)
+		}
+		held, err := p.Mutex("m").Lock(t.Context())
+		redistest.Must(t, err)
+		work := wait(held.Context(t.Context()), w, ten(p), 1)
+		short, long := wait(t.Context(), w, ten(p), 4), wait(t.Context(), w, ten(p), 5) // a nap, and a wait in line
+		shut := make(chan error, 1)
+		go func() { shut <- p.Shutdown(t.Context()) }()
+		now := w.Now()
+		short.wantAt(t, now, holdfast.ErrClosed)
+		long.wantAt(t, now, holdfast.ErrClosed)
+		work.wantAt(t, begin+6*tenth)
+		redistest.Check(t, held.Release(t.Context()))
+		redistest.Check(t, <-shut)
+	})
+}
+
 func TestWait_EachCallCountsOnce(t *testing.T) {
 	for what, fault := range faults {
 		t.Run(what, func(t *testing.T) {

@@ -41,6 +41,7 @@ func (p *turn) watch(ctx context.Context) error {
 		Key:     l.at.Key,
 		Channel: l.family.root.at.Channel,
 		Grant:   line.Common,
+		Closing: p.closing,
 		Asker:   w,
 		Hearer:  w,
 	})

@@ -56,6 +56,15 @@ func TurnedAway(ctx context.Context, e *engine.Engine) bool {
 	return e.Draining().Err() != nil && !ofWork(ctx, e)
 }
 
+// EndOfWaits returns the context whose end, with its cause, ends a wait that ctx belongs to: that of Shutdown or,
+// in work that Shutdown waits for, that of Close.
+func EndOfWaits(ctx context.Context, e *engine.Engine) context.Context {
+	if ofWork(ctx, e) {
+		return e.Closing()
+	}
+	return e.Draining()
+}
+
 // lastsAt reports whether l is a lease of that Client, and lasts.
 func (l *Lease) lastsAt(e *engine.Engine) bool { return l.hold.engine == e && l.why() == nil }
 

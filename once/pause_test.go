@@ -1,4 +1,4 @@
-// A caller that meets a pause waits for its end or is told of it, and nobody else is.
+// A caller that meets a pause waits for its end or gets an error that names it. Other callers do not.
 
 package once_test
 
@@ -24,7 +24,7 @@ func playPaused(t *testing.T, scene func(t *testing.T, w *world.World, p *world.
 	})
 }
 
-// One caller of a process asks for all; each is told what keeps it, and why its own ctx has ended.
+// One caller of a process asks for all. Each gets an error that names the pause, and why its own ctx has ended.
 func TestPausable_CallersOfOneProcess(t *testing.T) {
 	playPaused(t, func(t *testing.T, w *world.World, p *world.Process) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, holdfast.ErrResigned)
@@ -55,7 +55,7 @@ func TestPausable_TheReleaseIsNotAnswered(t *testing.T) {
 	})
 }
 
-// Who does not wait is not kept by a look that nobody answers; who waits is notified if the hold is lost meanwhile.
+// A look without an answer does not keep a caller that does not wait. A caller that waits gets ErrLost if its hold is lost meanwhile.
 func TestPausable_TheLookIsNotAnswered(t *testing.T) {
 	for busy, want := range map[once.Busy]error{once.Fail: holdfast.ErrUnavailable, once.Wait: holdfast.ErrLost} {
 		play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {

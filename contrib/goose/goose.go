@@ -98,7 +98,7 @@ func (l *Locker) Unlock(ctx context.Context, _ *sql.DB) error {
 	case errors.Is(err, holdfast.ErrLost):
 		l.doubt()
 	case err == nil && held.perhaps:
-		err = fmt.Errorf("holdgoose: of two providers: %w", holdfast.ErrLost)
+		err = fmt.Errorf("holdgoose: this provider or another has lost its lock: %w", holdfast.ErrLost)
 	}
 	return err
 }

@@ -58,4 +58,10 @@ var inspectBugs = []bug{
 		at: "internal/inspect tether.drop", old: "dial.Drop(conn)", new: "_ = conn"},
 	{name: "a Watch whose context ends waits for the greeting of its server", by: "internal/inspect TestAnEarThatStopsWaitsForNoServer",
 		at: "internal/inspect Listen", old: "defer context.AfterFunc(ctx, tether.drop)()"},
+	{name: "a Monitor that may not look at one name forgets no hold", by: ". TestMonitorForgetsBesideWhatItMayNotLookAt",
+		at: ". monitor.look", old: "unseen[s.name]", new: "len(unseen) > 0"},
+	{name: "Check takes the end of its context for a finding", by: ". TestCheckOfAServerThatIsFarAway",
+		at: ". Client.checkRights", old: "tries.late && !over(ctx)", new: "tries.late"},
+	{name: "a test's Expire removes what nobody holds", by: "holdfasttest TestExpireEndsHoldsAlone",
+		at: "holdfasttest Server.Expire", old: "if s.mini.Type(name) == \"hash\" {", new: "if true {"},
 }

@@ -187,7 +187,7 @@ func TestConnectionsThatKeepSilentAreClosed(t *testing.T) {
 	}
 }
 
-// A release whose answer is lost may have taken the name. That is no refusal, of which so many may come that none is printed.
+// A release whose answer is lost may have taken the name. That is no refusal: of refusals, the console prints a bounded number each minute.
 func TestAReleaseInDoubtIsPrintedAlways(t *testing.T) {
 	var lines []string
 	holds := Holders{holderNumber(t, 5)}

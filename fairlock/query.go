@@ -99,13 +99,14 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 	return lease.Owner(owner), err
 }
 
-// ForceRelease takes the lock away from its holder and hands it to the next waiter. It reports whether
-// anybody held the lock. Each lease on the lock ends with ErrLost: at once if the lease is of this Client
-// or has the option Notified, otherwise at its next renewal.
+// ForceRelease takes the lock away from its holder and hands it to the next waiter. If from names owners,
+// and the holder is another, for example because the lock has changed hands since Holder or Inspect,
+// ForceRelease changes nothing. It reports whether it found such a holder. Each lease on the lock ends with
+// ErrLost: at once if the lease is of this Client or has the option Notified, otherwise at its next renewal.
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that the work has stopped.
-func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
-	return m.lock().ForceRelease(ctx)
+func (m *Mutex) ForceRelease(ctx context.Context, from ...lease.Owner) (bool, error) {
+	return m.lock().ForceRelease(ctx, hold.Among(from))
 }
 
 // Ask asks the holder to give up the lock: if the holder has called Lease.Asked, Ask closes the channel

@@ -87,7 +87,8 @@ func TestQueries(t *testing.T) {
 }
 
 // ForceRelease frees the lock, whoever holds it, and lets a waiter in at once. A lease of the same
-// Client ends at once, with all leases on its hold, and one of another Client with its next renewal.
+// Client ends at once, with all leases on its hold, and one of another Client with its next renewal. From
+// others than its holder, it takes nothing.
 func TestForceRelease(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		play(t, fmt.Sprint("of one's own: ", own), func(t *testing.T, w *world.World) {
@@ -96,9 +97,9 @@ func TestForceRelease(t *testing.T) {
 			if own {
 				by = p
 			}
-			force := func(want bool) {
+			force := func(want bool, from ...holdfast.Owner) {
 				t.Helper()
-				if existed, err := by.Mutex(world.Name).ForceRelease(t.Context()); existed != want || err != nil {
+				if existed, err := by.Mutex(world.Name).ForceRelease(t.Context(), from...); existed != want || err != nil {
 					t.Errorf("%v, %v, want %v", existed, err, want)
 				}
 			}
@@ -107,7 +108,8 @@ func TestForceRelease(t *testing.T) {
 			inner := w.Lock(outer.Context(t.Context()), p.MyLock)
 			a := w.GoLock(t.Context(), q.MyLock)
 			w.At(2 * time.Second)
-			force(true)
+			force(false, holdfast.Owner{}, other.Owner())
+			force(true, other.Owner(), outer.Owner())
 			next := granted(t, a)
 			world.Within(t, "in at", a.At, 2*time.Second, 2005*time.Millisecond)
 			if !own {

@@ -345,7 +345,7 @@ func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
 			w.RDB.HSet(t.Context(), world.Name, fields...)
 			before := w.Holders(world.Name)
 			for kind, m := range map[string]interface {
-				ForceRelease(context.Context) (bool, error)
+				ForceRelease(context.Context, ...holdfast.Owner) (bool, error)
 			}{"mutex": p.MyLock, "fairmutex": p.FairMutex(world.Name), "rwlock": p.RWMutex(world.Name)} {
 				held, err := m.ForceRelease(t.Context())
 				if kind != "rwlock" { // an RWMutex sees no holder in the hash

@@ -334,13 +334,15 @@ func TestForceRelease(t *testing.T) {
 		l := w.got(m.Lock(w.Context()))
 		r := w.got(m.RLock(l.Context(w.Context())))
 		waits := w.begin(other.RLock)
-		force := func(f func(context.Context) (bool, error), want bool) {
+		force := func(f func(context.Context, ...holdfast.Owner) (bool, error), want bool, from ...holdfast.Owner) {
 			w.Helper()
-			if got, err := f(w.Context()); err != nil || got != want {
+			if got, err := f(w.Context(), from...); err != nil || got != want {
 				w.Errorf("forced: %v, %v, want %v", got, err, want)
 			}
 		}
-		force(other.ForceRelease, true)
+		gone := holdfast.Owner{}
+		force(other.ForceRelease, false, gone)
+		force(other.ForceRelease, true, gone, l.Owner())
 		force(other.ForceRelease, false)
 		b := w.result(waits) // the reader under the write hold has stayed, and b joins it
 		w.wantFields("mode=read", r.Owner().String()+"=1", b.Owner().String()+"=1")
@@ -352,8 +354,11 @@ func TestForceRelease(t *testing.T) {
 
 		writer := w.begin(other.Lock)
 		w.wantPending(true, writer)
-		force(m.RForceRelease, true)
+		force(m.RForceRelease, false, gone)
+		force(m.RForceRelease, true, gone, r.Owner())
 		w.refused(nil, r.Err(), holdfast.ErrLost) // at once: the same Client releases
+		w.wantFields("mode=read", b.Owner().String()+"=1")
+		force(m.RForceRelease, true)
 		w.Release(w.result(writer))
 		force(m.RForceRelease, false)
 		w.At(25 * time.Second)

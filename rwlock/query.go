@@ -4,6 +4,7 @@ package rwlock
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -113,26 +114,30 @@ func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(until-now, 0)) * time.Microsecond, err
 }
 
-// ForceRelease takes the lock away from its writer and notifies the waiters. Readers keep the lock.
-// ForceRelease reports whether there was a writer. The writer's leases end with ErrLost: at once if they
-// are of this Client, otherwise at their next renewal.
+// ForceRelease takes the lock away from its writer and notifies the waiters. Readers keep the lock. If from
+// names owners, and the writer is another, for example because the lock has changed hands since Holder or
+// Inspect, ForceRelease changes nothing. ForceRelease reports whether it found such a writer. The writer's
+// leases end with ErrLost: at once if they are of this Client, otherwise at their next renewal.
 //
 // The writer's work may still be going on. Call ForceRelease only if you know that the work has stopped.
-func (m *RWMutex) ForceRelease(ctx context.Context) (bool, error) {
+func (m *RWMutex) ForceRelease(ctx context.Context, from ...lease.Owner) (bool, error) {
 	id, err := m.writer(ctx, "force release")
-	if err != nil || id == "" {
+	if err != nil || id == "" || !hold.Among(from)(id) {
 		return false, err
 	}
 	return m.force(ctx, m.writing(), releaseScript, []string{id})
 }
 
-// RForceRelease takes the lock away from all readers that RHolders would return. A writer keeps the lock.
-// RForceRelease reports whether there was a reader. Otherwise it is like ForceRelease.
-func (m *RWMutex) RForceRelease(ctx context.Context) (bool, error) {
+// RForceRelease takes the lock away from all readers that RHolders would return, or from those of them that
+// from names. A writer keeps the lock. RForceRelease reports whether it found such a reader. Otherwise it is
+// like ForceRelease.
+func (m *RWMutex) RForceRelease(ctx context.Context, from ...lease.Owner) (bool, error) {
 	ids, err := m.readers(ctx, "force release")
 	if err != nil {
 		return false, err
 	}
+	meant := hold.Among(from)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !meant(id) })
 	return m.force(ctx, m.reading(), rreleaseScript, ids)
 }
 

@@ -139,19 +139,21 @@ func (s *Slots) Free(ctx context.Context) (int, error) {
 }
 
 // ForceRelease takes the number n from its holder, or ends the quarantine of n, and notifies callers
-// that wait for a number. It reports whether n was taken or in quarantine. The holder's lease ends with
-// ErrLost. It ends at once if it belongs to this Client, and otherwise at its next renewal.
+// that wait for a number. If from names owners, and another has n, or has put it into quarantine, for
+// example because n has changed hands since Inspect, ForceRelease changes nothing. It reports whether it
+// took n, or ended its quarantine. The holder's lease ends with ErrLost. It ends at once if it belongs to
+// this Client, and otherwise at its next renewal.
 //
 // ForceRelease does not stop the holder's work. Call ForceRelease only if you know that the work has
 // ended.
-func (s *Slots) ForceRelease(ctx context.Context, n int) (bool, error) {
+func (s *Slots) ForceRelease(ctx context.Context, n int, from ...lease.Owner) (bool, error) {
 	const op = "force release"
 	s = engine.Made(s)
 	if n < 0 || n >= s.size {
 		return false, s.fail(op, fmt.Errorf("the number %d of %d: %w", n, s.size, errs.BadArgument))
 	}
 	_, owner, err := s.look(ctx, op, n)
-	if err != nil || owner == "" {
+	if err != nil || owner == "" || !hold.Among(from)(owner) {
 		return false, err
 	}
 	publish, err := s.engine.Conn.PublishCommand(ctx)

@@ -314,7 +314,10 @@ func TestForceRelease(t *testing.T) {
 			if at < 0 || i.Holders[at].Owner != want {
 				t.Errorf("%d: %+v", n, i.Holders)
 			}
-			if took, err := mine.ForceRelease(t.Context(), n); !took || err != nil {
+			if took, err := mine.ForceRelease(t.Context(), n, lease.Owner{}); took || err != nil {
+				t.Errorf("%d, from another: %v, %v", n, took, err)
+			}
+			if took, err := mine.ForceRelease(t.Context(), n, want); !took || err != nil {
 				t.Errorf("%d: %v, %v", n, took, err)
 			}
 			if took, err := mine.ForceRelease(t.Context(), n); took || err != nil {

@@ -4,6 +4,7 @@ package hold
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,13 @@ func ParseOwner(s string) (Owner, error) {
 
 func badOwner(s string) error {
 	return fmt.Errorf("holdfast: parse owner of %d bytes: want <uuid>:<number>: %w", len(s), errs.BadArgument)
+}
+
+// Among returns a test of whether an id is that of one of the owners. If there are none, each id passes.
+func Among[O fmt.Stringer](owners []O) func(id string) bool {
+	return func(id string) bool {
+		return len(owners) == 0 || slices.ContainsFunc(owners, func(o O) bool { return o.String() == id })
+	}
 }
 
 // String is String of lease.Owner.

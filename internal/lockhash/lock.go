@@ -86,10 +86,10 @@ func (l *Lock) Holder(ctx context.Context) (hold.Owner, error) {
 	return s.Holder()
 }
 
-// ForceRelease takes the lock from its holder, by the lock's own release, and ends the leases of
-// this Client on it. It reports whether anybody held it. If the hash has a field that is not a
+// ForceRelease takes the lock from its holder, if that is meant, by the lock's own release, and ends the
+// leases of this Client on it. It reports whether such a holder held it. If the hash has a field that is not a
 // holder, it is no lock: ForceRelease leaves it as it is, and the error matches errs.WrongType.
-func (l *Lock) ForceRelease(ctx context.Context) (bool, error) {
+func (l *Lock) ForceRelease(ctx context.Context, meant func(id string) bool) (held bool, err error) {
 	const op = "force release"
 	state := l.State()
 	if err := l.Run(ctx, op, state); err != nil {
@@ -107,6 +107,9 @@ func (l *Lock) ForceRelease(ctx context.Context) (bool, error) {
 		return false, l.Failed(op, err)
 	}
 	for _, holder := range s.Holders {
+		if !meant(holder.ID) {
+			continue
+		}
 		// By its id: if the reply is lost and the call is sent again, a holder that got the lock in
 		// the meantime keeps it.
 		if err := l.Run(ctx, op, l.ReleaseOf(holder.ID, publish)); err != nil {
@@ -114,8 +117,9 @@ func (l *Lock) ForceRelease(ctx context.Context) (bool, error) {
 		}
 		l.Engine.EndHeld(l.Key(), holder.ID, errs.Lost)
 		l.notify(ctx, holder.ID, publish)
+		held = true
 	}
-	return true, nil
+	return held, nil
 }
 
 // Notices implements hold.Noticed.

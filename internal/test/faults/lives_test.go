@@ -171,11 +171,11 @@ func (u *unlucky) lockLife(kind lockertest.Kind) {
 	l = s.left(l)
 	s.release(l)
 	if m, ok := s.mine.(interface {
-		ForceRelease(context.Context) (bool, error)
+		ForceRelease(context.Context, ...holdfast.Owner) (bool, error)
 	}); ok {
 		l, err := s.theirs.Lock(u.ctx)
 		u.must(err)
-		u.want(get(u, "ForceRelease", m.ForceRelease), "it says false")
+		u.want(get(u, "ForceRelease", func(ctx context.Context) (bool, error) { return m.ForceRelease(ctx, l.Owner()) }), "it says false")
 		u.refused("Release of what was released by force", l.Release(u.ctx), holdfast.ErrLost)
 	}
 }
@@ -272,7 +272,7 @@ func (u *unlucky) downgradeLife() {
 	counts(r, 0, 0)
 	l, err := now.RLock(u.ctx)
 	u.must(err)
-	u.want(get(u, "RForceRelease", m.RForceRelease), "it says false")
+	u.want(get(u, "RForceRelease", func(ctx context.Context) (bool, error) { return m.RForceRelease(ctx) }), "it says false")
 	u.refused("Release of what was released by force", l.Release(u.ctx), holdfast.ErrLost)
 }
 

@@ -250,7 +250,7 @@ func (g *program) force(rt *rapid.T) {
 	l := g.any(rt)
 	lock := g.locks[l.lock]
 	forced, can := lock.Locker(l.of.Client, lock.name).(interface {
-		ForceRelease(context.Context) (bool, error)
+		ForceRelease(context.Context, ...holdfast.Owner) (bool, error)
 	})
 	if !can {
 		rt.Skip()

@@ -123,7 +123,7 @@ func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r
 	case err != nil:
 		return fmt.Errorf("%w; it may have been taken from %s", err, heldBy(now, from))
 	case !held:
-		a.say("nobody holds %s any more", view.Name(name))
+		a.say("%s has changed hands, or nobody holds it any more; nothing was changed", view.Name(name))
 		return nil
 	}
 	a.sayForced(ctx, now, from)
@@ -201,8 +201,8 @@ func heldBy(i holdfast.Inspection, from []holdfast.Holder) string {
 	return strings.Join(texts, "; ")
 }
 
-// seize takes what was inspected from its holders, and reports whether anybody still held it. An error does not say that
-// nothing was taken: an answer may be lost.
+// seize takes what was inspected from those holders, and from no others that hold it by now, and reports whether one of
+// them still held it. An error does not say that nothing was taken: an answer may be lost.
 func seize(ctx context.Context, client *holdfast.Client, i holdfast.Inspection, from []holdfast.Holder) (held bool, err error) {
 	switch i.Kind {
 	case holdfast.KindPermits:
@@ -214,15 +214,31 @@ func seize(ctx context.Context, client *holdfast.Client, i holdfast.Inspection, 
 	case holdfast.KindRWLock:
 		lock := client.RWMutex(i.Name)
 		var wrote, read bool
-		if slices.ContainsFunc(from, func(h holdfast.Holder) bool { return h.Write }) {
-			wrote, err = lock.ForceRelease(ctx)
+		if writers, some := ownersOf(from, true); some {
+			wrote, err = lock.ForceRelease(ctx, writers...)
 		}
-		if err == nil && slices.ContainsFunc(from, func(h holdfast.Holder) bool { return !h.Write }) {
-			read, err = lock.RForceRelease(ctx)
+		if readers, some := ownersOf(from, false); some && err == nil {
+			read, err = lock.RForceRelease(ctx, readers...)
 		}
 		return wrote || read, err
 	}
-	return client.Mutex(i.Name).ForceRelease(ctx) // the lead of an election is a lock too
+	owners, _ := ownersOf(from, false)
+	return client.Mutex(i.Name).ForceRelease(ctx, owners...) // the lead of an election is a lock too
+}
+
+// ownersOf returns the owners of those that write, or of those that do not, and whether there are some. If another
+// program has put one there under an id that is no Owner's, it returns none: then force takes from whoever holds it.
+func ownersOf(holders []holdfast.Holder, write bool) (owners []holdfast.Owner, some bool) {
+	named := true
+	for _, h := range holders {
+		if h.Write == write {
+			owners, named = append(owners, h.Owner), named && !h.Owner.IsZero()
+		}
+	}
+	if some = len(owners) > 0; !named {
+		owners = nil
+	}
+	return owners, some
 }
 
 // takenJSON is what a release has taken from whom, in JSON.

@@ -80,12 +80,12 @@ func (a *app) freeSlot(ctx context.Context, client *holdfast.Client, name string
 	}
 	within, cancel := a.within(ctx)
 	defer cancel()
-	took, err := client.Slots(name, int(now.All)).ForceRelease(within, n)
+	took, err := client.Slots(name, int(now.All)).ForceRelease(within, n, still[0].Owner)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w; it may have been taken from %s", err, heldBy(now, still))
 	case !took:
-		a.say("nobody has number %d of %s any more", n, view.Name(name))
+		a.say("number %d of %s has changed hands, or nobody has it any more; nothing was changed", n, view.Name(name))
 		return nil
 	}
 	a.sayForced(within, now, still)

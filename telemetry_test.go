@@ -163,8 +163,11 @@ func TestTelemetry_Quorum(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		o, options := newTold()
 		var ours, theirs []*holdfast.Client
+		var minis []*redistest.MiniServer
 		for i := range 3 {
-			server := redistest.Mini(t).Proxy()
+			mini := redistest.Mini(t)
+			minis = append(minis, mini)
+			server := mini.Proxy()
 			at := func(o *redis.Options) { o.Addr = fmt.Sprintf("server%d:6379", i) }
 			ours = append(ours, clienttest.OpenClient(t, server.Client(t, at), options...))
 			theirs = append(theirs, clienttest.OpenClient(t, server.Client(t, at)))
@@ -196,6 +199,18 @@ func TestTelemetry_Quorum(t *testing.T) {
 		if got := o.counted(t, "holdfast.lock.active", "quorum"); got[""] != 0 {
 			t.Errorf("%d are held still", got[""])
 		}
+
+		survivor, err := q.Lock(t.Context())
+		must(t, err)
+		minis[0].Del(world.Name)
+		time.Sleep(11 * time.Second)
+		must(t, survivor.Err())
+		for kind, want := range map[string]int64{"quorum.member": 1, "quorum": 0, "mutex": 0} {
+			if got := o.counted(t, "holdfast.lock.lost", kind); got[""] != want {
+				t.Errorf("%s: %d lost, want %d", kind, got[""], want)
+			}
+		}
+		must(t, survivor.Release(t.Context()))
 		for _, c := range append(ours, theirs...) {
 			c.Close()
 		}

@@ -138,7 +138,7 @@ func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of
 		}
 		return outer.hold.enter(outer)
 	}
-	h, err := q.rounds(hold.Apart(ctx), wait, a)
+	h, err := q.rounds(hold.Member(ctx), wait, a)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		defer cancel()
 		ctx = bounded
 	}
-	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
+	ctx, span := q.Engine.Telemetry.Acquire(ctx, kindOf(q.Resource, isMember(ctx)), q.Resource.Name())
 	l, how, err := q.run(ctx, span.Kind())
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if errors.Is(err, Concluded) {
@@ -96,7 +96,7 @@ func (q *Request) run(ctx context.Context, kind telemetry.Kind) (*Lease, course,
 		a = new(acquisition)
 	}
 	a.engine, a.resource, a.settings, a.owner, a.kind = q.Engine, q.Resource, q.Settings, q.As, kind
-	a.ofWork = ofWork(ctx, q.Engine)
+	a.ofWork, a.member = ofWork(ctx, q.Engine), isMember(ctx)
 	var outer *Lease
 	if !q.Afresh {
 		outer = Carried(ctx, q.Engine, q.Resource)
@@ -138,6 +138,7 @@ type acquisition struct {
 	refusal   refusal // the last one
 	course    course
 	ofWork    bool // it was asked for under a lease that lasts, so that Shutdown does not refuse it
+	member    bool // it is a member of a quorum
 }
 
 // turnedAway reports whether Shutdown has begun and does not wait for the work that this

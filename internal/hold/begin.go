@@ -43,7 +43,7 @@ func (a *acquisition) begin() (*Lease, error) {
 		resource: a.resource,
 		number:   a.owner.id,
 		given:    given{token: a.grant.token, granted: a.engine.AgeAt(a.grant.sent)},
-		kept:     kept{deadline: a.grant.until, group: a.kind.Group},
+		kept:     kept{deadline: a.grant.until, group: a.kind.Group, ofQuorum: a.member},
 	}
 	if a.lateUntil != 0 {
 		h.late = &late{until: a.lateUntil, seat: a.lateSeat}

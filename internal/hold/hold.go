@@ -47,6 +47,7 @@ type kept struct {
 	group    telemetry.Group // of its name, for metrics; never changes
 	renewing bool            // the scheduler has asked for a renewal that is not answered yet
 	overtook bool            // another call has prolonged it since
+	ofQuorum bool            // it is a member of one; never changes
 	suspect  bool            // the wall clock says that it may be over: Redis is asked
 }
 
@@ -77,7 +78,9 @@ func (h *hold) lateUntil() int64 {
 
 func (h *hold) owner() Owner { return NewOwner(h.engine.Client(), h.number) }
 
-func (h *hold) kind() telemetry.Kind { return telemetry.Kind{Name: h.resource.Kind(), Group: h.group} }
+func (h *hold) kind() telemetry.Kind {
+	return telemetry.Kind{Name: kindOf(h.resource, h.ofQuorum), Group: h.group}
+}
 
 // permits returns how many permits are held; 0 if something else is held.
 func (h *hold) permits() int64 {

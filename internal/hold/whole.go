@@ -47,6 +47,27 @@ func Apart(ctx context.Context) context.Context {
 	return Under(apart{ctx}, carried)
 }
 
+// Member returns ctx for the members of a quorum, as Apart does. The quorum outlives the loss of a few: they are
+// measured and logged as a kind of their own.
+func Member(ctx context.Context) context.Context {
+	return context.WithValue(Apart(ctx), memberKey{}, true)
+}
+
+type memberKey struct{}
+
+// kindOfMembers is the kind of a quorum's members in metrics, spans and logs.
+const kindOfMembers = "quorum.member"
+
+func isMember(ctx context.Context) bool { return ctx.Value(memberKey{}) != nil }
+
+// kindOf returns the kind of a resource in metrics, spans and logs.
+func kindOf(r Resource, member bool) string {
+	if member {
+		return kindOfMembers
+	}
+	return r.Kind()
+}
+
 // apart is a context in which no Lock finds a lease to re-enter.
 type apart struct{ context.Context }
 

@@ -24,7 +24,7 @@ var countedBugs = []bug{
 	{name: "re-entry into a quorum depends on the order of its servers", by: "quorum TestQuorum_ReentersInAnyOrder",
 		at: "quorum identityOf", old: "slices.Sort(parts)"},
 	{name: "a quorum re-enters the lock of one server", by: "quorum TestAQuorumReentersNoLockOfOneServer",
-		at: "quorum Quorum.enter", old: "hold.Apart(ctx)", new: "ctx"},
+		at: "quorum Quorum.enter", old: "hold.Member(ctx)", new: "ctx"},
 	{name: "what a quorum asks for is not work under a lease", by: "quorum TestAQuorumReentersNoLockOfOneServer",
 		at: "internal/hold Apart", old: "Under(apart{ctx}, carried)", new: "apart{ctx}"},
 	{name: "the deadline of a quorum is that of its longest member", by: "quorum TestQuorum_DeadlineOfTheMajority",

@@ -189,6 +189,15 @@ func TestRun_InTheBackground(t *testing.T) {
 	s.answers("word\n", "got-word")
 }
 
+// Where a write in the background stops a process, the loss of the lock is written, and the program is killed all the same.
+func TestRun_ALossAtATerminalThatStopsWrites(t *testing.T) {
+	rdb, url := server(t)
+	s := shell(t, url, "")
+	s.answers("stty tostop; $H run x --lease 3s --grace 1s -- sh -c 'trap \"\" TERM; echo re\"\"ady; exec sleep 100'; echo code=$?\n", "ready")
+	redistest.Must(t, rdb.Admin().FlushAll(t.Context()).Err())
+	s.shows("code=76")
+}
+
 // Top shows what stands, and what changes; at its end the terminal is as it was.
 func TestTop(t *testing.T) {
 	rdb, url := server(t)

@@ -4,6 +4,7 @@ package child
 
 import (
 	"errors"
+	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -68,6 +69,10 @@ func Under(r *Relay, hold Hold, p Program, rules Rules) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	// The program may have the terminal. Where stty tostop is set, Told's line would stop this process, and nobody would
+	// kill the program.
+	signal.Ignore(unix.SIGTTOU)
+	defer signal.Reset(unix.SIGTTOU)
 	w := &watch{child: c, hold: hold, rules: rules}
 	w.until(signals)
 	c.terminal.close()

@@ -23,9 +23,10 @@ type Finding struct {
 	Problem Problem
 	// Kind is set if Problem is Rights. It names the kind of synchronizer for which the Redis user lacks a
 	// right, as holdfast.kind does in spans: "mutex", "fairmutex", "rwlock", "semaphore", "permits",
-	// "slots", "latch", "barrier", "limiter", "once", "leader" or "quorum". It is "identity" if
+	// "slots", "latch", "barrier", "limiter", "shards", "once", "leader" or "quorum". It is "identity" if
 	// WithIdentity lacks a right. It is "" if Check itself lacks a right, or if Replicas lacks the right to
-	// use WAIT. A program that does not use a kind can ignore the findings of that Kind.
+	// use WAIT. A program that does not use a kind can ignore the findings of that Kind. FairMutex, Striped,
+	// Leader and Quorum also need what a "mutex" needs.
 	Kind   string
 	Detail string // a description for people
 }

@@ -44,6 +44,7 @@ var (
 	ofOnce     = strings.Fields("get set del pttl pexpire hset hget hmget hdel hexists")
 	ofLimits   = strings.Fields("get set pexpire")
 	ofTicks    = strings.Fields("get set del")
+	ofQuorums  = strings.Fields("get set pttl")
 	ofClients  = strings.Fields("del pexpire hset hget") // that say who they are
 	ofForced   = strings.Fields("get set")               // that note who has released by force
 )
@@ -64,6 +65,7 @@ func ofLocks(space keys.Space, name, client string) (all []Need) {
 	if at, err := space.ForFairLock(name); err == nil {
 		all = append(all, Need{"fairmutex", []string{name, at.Token, at.Queue, at.Alive},
 			[]string{at.GrantTo(client)}, ofQueries})
+		all = append(all, Need{"quorum", []string{space.QuorumTurns(name)}, nil, ofQuorums}) // beyond those of a Mutex, and the marker
 	}
 	if at, err := space.ForRW(name); err == nil {
 		all = append(all, Need{"rwlock", []string{name, at.Token, at.Readers, at.Writers, at.Waiting, at.Timeouts + client + ":1:rwlock_timeout:1"},

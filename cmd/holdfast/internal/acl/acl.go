@@ -76,6 +76,15 @@ func Known(names []string) error {
 	return nil
 }
 
+// Tried returns the kinds that Client.Check tries out for those kinds: what some of them do, a Mutex does for them.
+func Tried(of []string) []string {
+	tried := slices.Clone(of)
+	if slices.ContainsFunc(of, func(k string) bool { return slices.Contains([]string{"fairmutex", "striped", "leader", "quorum"}, k) }) {
+		tried = append(tried, "mutex")
+	}
+	return tried
+}
+
 // SetUser returns the command that makes a user with the rights that those kinds need for names that match the
 // patterns. The password is to be put in. In a Space with a prefix the user may use all keys and channels of
 // the prefix.
@@ -93,7 +102,7 @@ func SetUser(user string, space keys.Space, patterns, of []string, cluster bool)
 			if err != nil {
 				return "", fmt.Errorf("%s, which a %s should have: %w", pattern, k.name, err)
 			}
-			all.add(n)
+			all.add(n.inAnySlot(pattern))
 		}
 	}
 	if space != "" {
@@ -113,10 +122,30 @@ func (n *need) add(more need) {
 	n.commands = append(n.commands, more.commands...)
 }
 
-// rules returns each rule once, in the order in which they came.
+// inAnySlot returns the need with * in place of the number that Holdfast's own keys have before a name with braces,
+// if the braces have a wildcard: the number depends on what they hold.
+func (n need) inAnySlot(pattern string) need {
+	_, tag, _ := strings.Cut(pattern, "{")
+	tag, _, _ = strings.Cut(tag, "}")
+	own := strings.TrimSuffix(keys.Space("").OnceRecordAt(pattern), pattern)
+	if !strings.ContainsAny(tag, "*?[") || !strings.HasSuffix(own, "}:") {
+		return n
+	}
+	number := own[strings.Index(own, "{"):]
+	for i, key := range n.keys {
+		n.keys[i] = strings.Replace(key, number, "{*}:", 1)
+	}
+	for i, channel := range n.channels {
+		n.channels[i] = strings.Replace(channel, number, "{*}:", 1)
+	}
+	return n
+}
+
+// rules returns each rule once, in the order in which they came. Redis takes no rule with a space: there ? stands
+// for it.
 func rules(prefix string, texts []string) (each []string) {
 	for _, text := range texts {
-		if rule := word(prefix + text); !slices.Contains(each, rule) {
+		if rule := word(prefix + strings.ReplaceAll(text, " ", "?")); !slices.Contains(each, rule) {
 			each = append(each, rule)
 		}
 	}

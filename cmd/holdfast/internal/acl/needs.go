@@ -107,7 +107,7 @@ func oneTime(pattern string) (need, error) {
 }
 
 func quorum(pattern string) (need, error) {
-	all, err := mutex(pattern)
+	all, err := beyondMutex("quorum", pattern)
 	all.add(need{keys: []string{"holdfast_quorum"}})
 	return all, err
 }

@@ -77,7 +77,7 @@ func (a *app) findings(ctx context.Context, client *holdfast.Client, names, kind
 	defer stop()
 	found, failed := client.Check(ctx, names...)
 	found = slices.DeleteFunc(found, func(f holdfast.Finding) bool {
-		return f.Problem == holdfast.Rights && f.Kind != "" && len(kinds) > 0 && !slices.Contains(kinds, f.Kind)
+		return f.Problem == holdfast.Rights && f.Kind != "" && len(kinds) > 0 && !slices.Contains(acl.Tried(kinds), f.Kind)
 	})
 	if err := a.printFindings(found); err != nil {
 		return err

@@ -981,6 +981,22 @@ func TestMonitorPermits(t *testing.T) {
 	})
 }
 
+// Nobody has a number in quarantine, so the Monitor does not report it.
+func TestMonitorLeavesOutQuarantine(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		gone := known(t, mini, "gone")
+		_, err := gone.Slots("s", 2, slots.Quarantine(time.Hour)).TryAcquire(t.Context())
+		must(t, err)
+		must(t, gone.Close())
+		time.Sleep(time.Minute)
+		m := monitor(t, c, 12*time.Second, 10*time.Second)
+		time.Sleep(30 * time.Second)
+		m.end(t)
+		_, err = c.Slots("s", 2).ForceRelease(t.Context(), 0)
+		must(t, err)
+	})
+}
+
 // Of several readers the Monitor reports the reader that it has seen for longest. Of a writer it knows the age.
 func TestMonitorReadWriteLock(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {

@@ -62,7 +62,7 @@ func (h HeldLong) String() string {
 const defaultEvery = 10 * time.Second
 
 // Monitor looks at all locks whose names match, once in each period: mutexes, fair locks, read/write locks,
-// leased permits, elections, and the work of a Once. Locks that Java holds are included. If a lock has been
+// leased permits, slots, elections, and the work of a Once. Locks that Java holds are included. If a lock has been
 // held for longer than the threshold, Monitor reports it to OnHeld and to the metric
 // holdfast.lock.long_held. Monitor never reports a free lock.
 //
@@ -147,6 +147,9 @@ func (m *monitor) look(ctx context.Context) error {
 func (m *monitor) judge(i Inspection, seen map[sighting]time.Time) {
 	var longest HeldLong
 	for _, h := range i.Holders {
+		if h.Quarantined {
+			continue // nobody has it
+		}
 		first := m.since(sighting{i.Name, h.Owner, h.Permit, h.Write}, seen)
 		held := HeldLong{Inspection: i, Holder: h, Age: time.Since(first)}
 		if exclusive := h.Write || i.Kind != KindRWLock; exclusive && !i.HeldSince.IsZero() {

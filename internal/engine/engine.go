@@ -104,7 +104,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 	e.closing, e.end = context.WithCancelCause(context.Background())
 	e.draining, e.drain = context.WithCancelCause(e.closing)
 	e.cleaning, e.giveUp = context.WithCancel(context.Background())
-	e.subs = pubsub.New(manager, pubsub.Config{Logger: e.Log, Reconnected: func() { e.measure(tel.Reconnected) }})
+	e.subs = pubsub.New(manager, pubsub.Config{Logger: e.Log, LacksCommand: conn.LacksCommand, Reconnected: func() { e.measure(tel.Reconnected) }})
 	e.Renewals = renewal.New(&sender{e: e})
 	e.Lines = line.New(line.Config{
 		Subscriptions: e.subs,

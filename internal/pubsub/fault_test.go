@@ -216,11 +216,20 @@ func TestLiveConnectionSuspected(t *testing.T) {
 }
 
 func TestDeniedChannel(t *testing.T) {
+	const noRight, noCommand = "NOPERM this user has no permissions to access one of the channels used as arguments",
+		"ERR unknown command 'SUBSCRIBE', with args beginning with: 'denied'"
+	for _, refusal := range []string{noRight, noCommand} {
+		deniedChannel(t, refusal)
+	}
+}
+
+func deniedChannel(t *testing.T, refusal string) {
 	var log redistest.Log
-	inBubble(t, Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
+	lacks := func(err error) bool { return strings.Contains(err.Error(), "unknown command") }
+	inBubble(t, Config{LacksCommand: lacks, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
 		r.refuse.set(func(verb string, channels []string) string {
 			if verb == "SUBSCRIBE" && slices.Contains(channels, "denied") {
-				return "NOPERM this user has no permissions to access one of the channels used as arguments"
+				return refusal
 			}
 			return ""
 		})

@@ -147,7 +147,7 @@ func (n *node) refused(refusal redis.Error, now time.Time) error {
 	pending := slices.DeleteFunc(cmd.channels, func(ch *channel) bool { return !ch.askedAt(n) })
 	var denied *channel
 	switch {
-	case !redis.HasErrorPrefix(refusal, "NOPERM"):
+	case !redis.HasErrorPrefix(refusal, "NOPERM") && !s.cfg.LacksCommand(refusal):
 		if len(pending) > 0 {
 			s.stale[n.home] = struct{}{}
 			s.retry(pending, now)

@@ -101,9 +101,12 @@ type Config struct {
 	// failure. The delay doubles with each failure in a row, and up to half of it is taken off
 	// at random. The defaults are 20 ms and 1 s.
 	MinBackoff, MaxBackoff time.Duration
-	// DeniedBackoff is the delay before another try for a channel that the server's ACL has
-	// refused. The default is 30 s.
+	// DeniedBackoff is the delay before another try for a channel that the server has refused for
+	// want of a right, or of the command. The default is 30 s.
 	DeniedBackoff time.Duration
+	// LacksCommand reports whether a server's refusal says that it does not have the command, for
+	// example after a rename. The default is that none says so.
+	LacksCommand func(error) bool
 	// Logger receives lost connections and refused channels. The default is off.
 	Logger *slog.Logger
 	// Reconnected, if not nil, is called each time a connection that replaces a lost one has
@@ -127,6 +130,9 @@ func (c Config) withDefaults() Config {
 		c.Linger = 5 * time.Second
 	}
 	c.Linger = max(c.Linger, 0)
+	if c.LacksCommand == nil {
+		c.LacksCommand = func(error) bool { return false }
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

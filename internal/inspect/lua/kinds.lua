@@ -100,7 +100,8 @@ local function slots()
   end
   local cursor = owners == tonumber(ARGV[9]) and string.format('%.0f', from + owners) or '0'
   local all = tonumber(size) - 4503599627370496
-  local n = (beside('ZCOUNT', ARGV[19], '-inf', '(0') or 0) - (beside('ZCOUNT', ARGV[19], '0', ms) or 0)
+  local n = beside('ZCOUNT', ARGV[19], '-inf', '(0')
+  n = n and n - beside('ZCOUNT', ARGV[19], '0', ms) or #holders / 3
   if n == 0 then
     return nil
   end
@@ -189,10 +190,10 @@ local function taken()
   if all == 0 then
     return nil
   end
-  local over = all - counting(ARGV[6])
-  local left = 0
-  if over < all then
-    left = lasting(beside('ZLAST', ARGV[6])[2])
+  local lasts = counting(ARGV[6])
+  local over, last, left = lasts < 0 and 0 or all - lasts, beside('ZLAST', ARGV[6]) or {}, 0
+  if over < all and last[2] then
+    left = lasting(last[2])
   end
   return all - over, over, left
 end

@@ -50,8 +50,7 @@ func commandsOf(t *testing.T, folders ...string) []string {
 // commandsOfScripts are those that the scripts of all kinds name.
 func commandsOfScripts(t *testing.T) []string {
 	t.Helper()
-	return commandsOf(t, "barrier", "fairlock", "latch", "leader", "once", "quorum", "rlock", "rwlock", "semaphore",
-		"internal/engine", "internal/inspect", "internal/lockhash")
+	return commandsOf(t, "*", "internal/*")
 }
 
 // readers only look. What scripts undo depends on none of them but PTTL.
@@ -154,6 +153,42 @@ func TestNothingStaysForEverWhicheverPairIsDenied(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Inspect says of each kind what it can, whichever command the user may not run.
+func TestInspectWhicheverCommandIsDenied(t *testing.T) {
+	all := deeds()
+	all["permits"] = func(ctx context.Context, c *holdfast.Client, name string, work func()) {
+		permits := c.PermitSemaphore(name)
+		_, _ = permits.TrySetPermits(ctx, 2)
+		if l, err := permits.Acquire(ctx, 1); err == nil {
+			work()
+			_ = l.Release(ctx)
+		}
+	}
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		for kind, do := range all {
+			holding, release := context.WithCancel(t.Context())
+			var done sync.WaitGroup
+			done.Go(func() { do(holding, p.Client, kind, func() { <-holding.Done() }) })
+			synctest.Wait()
+			for _, command := range commandsOf(t, "internal/inspect") {
+				w.Mini.Deny(command)
+				for i, err := range p.InspectAll(redistest.Within(t, 5*time.Second), "") {
+					if err != nil && !errors.Is(err, holdfast.ErrDenied) {
+						t.Errorf("%s without %s, %q: %v", kind, command, i.Name, err)
+					}
+				}
+				w.Mini.Deny()
+			}
+			release()
+			done.Wait()
+			w.RDB.FlushDB(t.Context())
+		}
+		p.Close()
+		w.RDB.FlushDB(t.Context())
+	})
 }
 
 func deny(t *testing.T, w *world.World, kind string, pair []string, do func(context.Context, *holdfast.Client, string, func())) {

@@ -172,7 +172,9 @@ func TestLooksForManyNamesGoOutTogether(t *testing.T) {
 		p.Each(func(world.Sending) redistest.Fault { return redistest.DelayReply(time.Millisecond) })
 		before := p.Net.Count("EVALSHA")
 		time.Sleep(polls * 1250 * time.Millisecond)
-		if sent := p.Net.Count("EVALSHA") - before; sent < polls || sent > n*polls/2 {
+		// Of the 13 of an instant, some four go out alone, one on each connection, and the rest in one script: 250 to 320
+		// scripts, as the goroutines happen to run.
+		if sent := p.Net.Count("EVALSHA") - before; sent < polls || sent > n*polls*2/3 {
 			t.Errorf("%d scripts for some %d looks", sent, n*polls)
 		}
 		p.Each(nil)

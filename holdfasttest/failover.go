@@ -40,7 +40,7 @@ func (h *history) back(n int) map[string]redistest.Value {
 	h.note("")
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at := max(0, len(h.states)-1-n)
+	at := max(0, len(h.states)-1-max(0, n))
 	then := h.states[at]
 	h.states = h.states[:at]
 	return then

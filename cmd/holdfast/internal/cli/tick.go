@@ -43,7 +43,7 @@ type tickJSON struct {
 }
 
 func (a *app) tickOf(name, text string) (tickAt, error) {
-	at, err := time.Parse(time.RFC3339Nano, text)
+	at, err := parseTime(text)
 	if err != nil {
 		return tickAt{}, usage(fmt.Errorf("%q is no time such as 2026-11-22T10:00:00Z", text))
 	}

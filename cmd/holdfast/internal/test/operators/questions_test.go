@@ -118,7 +118,7 @@ func TestColumnsStandBelowEachOther(t *testing.T) {
 func TestTick(t *testing.T) {
 	server := server(t)
 	c := client(t, server, "pod-1")
-	const at, same = "2026-11-22T03:00:00Z", "2026-11-22T04:00:00+01:00"
+	const at, same = "2026-11-22T03:00:00Z", "2026-11-22T04:00+01:00"
 	when, _ := time.Parse(time.RFC3339, at)
 	run(t, server, "tick", "show", "report", at).want(t, 0, "report at "+at+": not taken")
 	run(t, server, "tick", "show", "report", at, "--json").want(t, 0, `"taken":false`)

@@ -1,13 +1,18 @@
-// The documents state an election's numbers as they are in the code.
+// The documents state an election's numbers as they are in the code. And what the error of a Run matches.
 
 package leader
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
@@ -42,4 +47,20 @@ func TestTheNumbersOfPlacesFit(t *testing.T) {
 		}
 	}
 	redistest.Equal(t, time.Duration(step)*time.Microsecond/(24*time.Hour), 115, "%d days")
+}
+
+// The error of a Run whose context has ended matches the context's, whatever the campaign had failed by.
+func TestTheErrorOfARunMatchesItsContexts(t *testing.T) {
+	e := New(new(engine.Engine), "x", "x", hold.Settings{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, why := range []error{context.Canceled, errs.Denied, errs.Closed, errs.NotReplicated} {
+		out := e.notElected(ctx, why, 1)
+		if !out.over || !errors.Is(out.err, why) || !errors.Is(out.err, context.Canceled) {
+			t.Errorf("%v: %+v", why, out)
+		}
+	}
+	if out := e.notElected(ctx, errs.Lost, 1); out.over {
+		t.Errorf("a lease that was over: %v, before it has looked whether its context has ended", out.err)
+	}
 }

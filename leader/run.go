@@ -112,10 +112,14 @@ func pause(failures int) time.Duration {
 	return d - rand.N(d/10)
 }
 
-// ended returns the error of a Run whose ctx has ended. err is that of the work, or nil.
+// ended returns the error of a Run whose ctx has ended. err is that of the campaign or of the work, or nil.
 func (e *Election) ended(ctx context.Context, err error) error {
 	end := errs.Ended(ctx, ctx.Err())
-	if err != nil && !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
+	switch {
+	case errors.Is(err, ctx.Err()):
+		end = errs.Ended(ctx, err)
+	case err == nil, errors.Is(err, context.Cause(ctx)):
+	default:
 		end = fmt.Errorf("%w; %w", err, end)
 	}
 	return e.failed("lead", end)
@@ -124,12 +128,12 @@ func (e *Election) ended(ctx context.Context, err error) error {
 // notElected decides what follows from a campaign that has failed.
 func (e *Election) notElected(ctx context.Context, err error, failures int) outcome {
 	switch {
-	case ctx.Err() != nil:
-		return outcome{over: true, err: e.failed("lead", errs.Ended(ctx, err))}
-	case errors.Is(err, errs.Closed):
-		return outcome{over: true, err: e.failed("lead", err)}
 	case errors.Is(err, errs.Lost):
 		return outcome{} // it was granted, and the answer came too late
+	case ctx.Err() != nil:
+		return outcome{over: true, err: e.ended(ctx, err)}
+	case errors.Is(err, errs.Closed):
+		return outcome{over: true, err: e.failed("lead", err)}
 	case errors.Is(err, errs.Paused):
 		return e.whilePaused(ctx, err)
 	case errors.Is(err, errs.NotReplicated):

@@ -129,7 +129,7 @@ func TestRun_WorkThatReturnsBeginsAgainLater(t *testing.T) {
 
 func TestRun_ReturnsWithItsContextOrWithTheClient(t *testing.T) {
 	play(t, 4, func(t *testing.T, s *stage) {
-		a, b := s.join("a", nil), s.join("b", nil)
+		a, b := s.join("a", nil), s.joinOf(s.Process(), "b", time.Second, nil) // b's works go on for a second
 		s.rest()
 		redistest.Is(t, "a second Run", a.Run(t.Context(), func(context.Context, *shards.Shard) error { return nil }), holdfast.ErrBadArgument)
 		go a.p.Shutdown(t.Context())

@@ -36,6 +36,8 @@ var leaderBugs = []bug{
 		old: "publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36), string.sub(head, 38) .. ' ' .. token .. ' ' .. rest)"},
 	{name: "a lead that was granted too late ends the campaign for good", by: "leader TestALeadThatIsGrantedTooLate",
 		at: "leader Election.notElected", old: "case errors.Is(err, errs.Lost): return outcome{}"},
+	{name: "the error of a Run whose context has ended is that of its campaign alone", by: "leader TestTheErrorOfARunMatchesItsContexts",
+		at: "leader Election.ended", old: `fmt.Errorf("%w; %w", err, end)`, new: "err"},
 	{name: "an election does not ask for the replicas of its Client", by: "leader TestALeadCountsOnlyIfReplicasHaveIt",
 		at: "leader newConfig", old: "c.hold.Replicas = defaults.Length, defaults.Grace, defaults.Replicas", new: "_ = defaults.Length, defaults.Grace, defaults.Replicas"},
 	{name: "a candidate that preempts does not ask behind another of its process", by: "leader TestACandidateThatPreemptsAsksBehindAnotherOfItsProcess",

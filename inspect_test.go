@@ -981,13 +981,20 @@ func TestMonitorPermits(t *testing.T) {
 	})
 }
 
-// Nobody has a number in quarantine, so the Monitor does not report it.
-func TestMonitorLeavesOutQuarantine(t *testing.T) {
+// Nobody has a number in quarantine, and a process is a member of Shards for as long as it lives, so the Monitor reports
+// neither.
+func TestMonitorLeavesOutQuarantineAndMembers(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		gone := known(t, mini, "gone")
 		_, err := gone.Slots("s", 2, slots.Quarantine(time.Hour)).TryAcquire(t.Context())
 		must(t, err)
 		must(t, gone.Close())
+		defer background(t, func(ctx context.Context) {
+			_ = c.Shards("members", 1).Run(ctx, func(ctx context.Context, _ *shards.Shard) error {
+				<-ctx.Done()
+				return nil
+			})
+		})()
 		time.Sleep(time.Minute)
 		m := monitor(t, c, 12*time.Second, 10*time.Second)
 		time.Sleep(30 * time.Second)

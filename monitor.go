@@ -64,7 +64,7 @@ const defaultEvery = 10 * time.Second
 // Monitor looks at all locks whose names match, once in each period: mutexes, fair locks, read/write locks,
 // leased permits, slots, elections, and the work of a Once. Locks that Java holds are included. If a lock has been
 // held for longer than the threshold, Monitor reports it to OnHeld and to the metric
-// holdfast.lock.long_held. Monitor never reports a free lock.
+// holdfast.lock.long_held. Monitor never reports a free lock, and no member of Shards.
 //
 // Monitor runs on the caller's goroutine until ctx ends or the Client closes, and calls OnHeld and OnError
 // on that goroutine. At the end it returns an error that matches ctx's error or ErrClosed. Monitor returns
@@ -145,6 +145,9 @@ func (m *monitor) look(ctx context.Context) error {
 
 // judge notes the holders of a lock, and reports the lock if it has been held for too long.
 func (m *monitor) judge(i Inspection, seen map[sighting]time.Time) {
+	if i.Kind == KindShards {
+		return // a member is one for as long as its process lives
+	}
 	var longest HeldLong
 	for _, h := range i.Holders {
 		if h.Quarantined {

@@ -681,13 +681,14 @@ func TestPause_Shutdown(t *testing.T) {
 		paused(t, mini, "x")
 		held, err := c.Mutex("y").Lock(t.Context())
 		must(t, err)
+		began := time.Now()
 		closed := background(t, func(context.Context) {
 			time.Sleep(time.Second)
 			must(t, c.Shutdown(context.Background()))
 		})
 		err = holdfast.Do(t.Context(), c.Mutex("x"), func(context.Context) error { return nil }, holdfast.Pausable())
-		if !errors.Is(err, holdfast.ErrClosed) || errors.Is(err, holdfast.ErrPaused) {
-			t.Errorf("%v", err)
+		if took := time.Since(began); !errors.Is(err, holdfast.ErrClosed) || errors.Is(err, holdfast.ErrPaused) || took > 1100*time.Millisecond {
+			t.Errorf("%v, after %v", err, took)
 		}
 		must(t, held.Release(context.Background()))
 		closed()

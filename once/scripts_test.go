@@ -279,7 +279,7 @@ func TestTokensOfAKeyGrow(t *testing.T) {
 			t.Error("the token has a key of its own beside a result that lasts longer")
 		}
 		does(forget)
-		mini.SetTime(start.Add(time.Second))
+		mini.SetTime(start.Add(-time.Second))
 		granted("after a result that was forgotten")
 		mini.SetTime(start.Add(-time.Hour))
 		does(release)

@@ -66,7 +66,7 @@ func TestAsked(t *testing.T) {
 					t.Error("asked by nobody")
 				}
 			} else {
-				<-l.Asked()
+				ends(l.Asked())
 				world.Within(t, "asked", w.Now(), at, at+tc.latest)
 			}
 			world.WantEnd(t, ctx, nil)
@@ -134,7 +134,7 @@ func TestSupersede(t *testing.T) {
 				q.On(tc.script, 1, tc.fault)
 			}
 			newest := w.GoLock(t.Context(), tc.other(p, q).Mutex(world.Name, holdfast.Supersede()))
-			<-ctx.Done()
+			ends(ctx.Done())
 			world.WantEnd(t, ctx, holdfast.ErrSuperseded)
 			world.Within(t, "superseded", w.Now(), at, at+tc.latest)
 			time.Sleep(time.Second)
@@ -152,6 +152,14 @@ func TestSupersede(t *testing.T) {
 			w.Release(next)
 			w.WantFree()
 		})
+	}
+}
+
+// ends waits until a channel is closed, for ten minutes at most.
+func ends(c <-chan struct{}) {
+	select {
+	case <-c:
+	case <-time.After(10 * time.Minute):
 	}
 }
 

@@ -535,6 +535,7 @@ func TestPermitsThatAreAddedAreNotAllThatThereAre(t *testing.T) {
 		_, err := s.TrySetPermits(ctx, 0)
 		w.ok(err)
 		w.ok(s.Release(ctx, 3)) // new ones
+		w.is(s.TryAcquire(ctx, 4), errs.Busy)
 		w.ok(s.Acquire(ctx, 3))
 		w.ok(s.AddPermits(ctx, 5))
 		w.is(s.TryAcquire(ctx, 8), errs.Busy)

@@ -117,14 +117,11 @@ func Twice(ctx context.Context) context.Context { return context.WithValue(ctx, 
 func (l *Lease) confirm(ctx context.Context, c Claim) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err, h := c.Name(l.Context(ctx)), l.hold
+	err := c.Name(l.Context(ctx))
 	if ended := l.why(); ended != nil {
 		err = ended
-	} else if h.engine.Closing().Err() != nil {
+	} else if l.hold.engine.Closing().Err() != nil {
 		err = errs.Closed
-	}
-	if errors.Is(err, errs.Closed) { // the lease may have ended with the Client, which leaves the hold in Redis
-		giveUp(h.engine, h.resource, l.Owner(), 0, h.lateUntil(), l.length)
 	}
 	if err != nil {
 		l.disown()

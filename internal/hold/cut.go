@@ -26,6 +26,6 @@ func (h *hold) cutShort(left time.Duration) {
 	}
 	h.engine.Log.Warn("holdfast: another client, with a shorter lease, cuts this one short in Redis; "+
 		"if it dies others get in before this lease is over",
-		"kind", h.resource.Kind(), "name", engine.LogName(h.resource.Name()), "owner", h.owner().Short(),
+		"kind", h.kind().Name, "name", engine.LogName(h.resource.Name()), "owner", h.owner().Short(),
 		"left", engine.LogTime(left), "lease", engine.LogTime(length))
 }

@@ -101,7 +101,7 @@ local function slots()
   local cursor = owners == tonumber(ARGV[9]) and string.format('%.0f', from + owners) or '0'
   local all = tonumber(size) - 4503599627370496
   local n = beside('ZCOUNT', ARGV[19], '-inf', '(0')
-  n = n and n - beside('ZCOUNT', ARGV[19], '0', ms) or #holders / 3
+  n = n and n - beside('ZCOUNT', ARGV[19], '0', ms) or ((beside('ZCARD', ARGV[19]) or 1) - 1) / 2
   if n == 0 then
     return nil
   end
@@ -180,7 +180,7 @@ end
 -- without end.
 local function lasting(ends)
   local left = tonumber(ends) - tonumber(ms)
-  return left > 1e12 and -1 or left
+  return left > 1e12 and -1 or math.max(left, 0)
 end
 
 -- taken returns how many permits are taken, how many listed permits have a lease that is over, and

@@ -117,7 +117,7 @@ var engineBugs = []bug{
 	{name: "Lock with Supersede returns a lease that is over", by: "rlock TestSupersede_InBetween",
 		at: "internal/hold Lease.confirm", old: "err = ended", new: "_ = ended"},
 	{name: "a grant that is confirmed while the Client closes stays for its lease", by: "rlock TestSupersede_InBetween",
-		at: "internal/hold Lease.confirm", old: "giveUp(h.engine, h.resource, l.Owner(), 0, h.lateUntil(), l.length)"},
+		at: "internal/hold Lease.confirm", old: "l.disown()"},
 	{name: "a hold that was released while a nested Lock is under way stays when a newer one comes", by: "rlock TestSupersede_InBetween",
 		at: "internal/hold hold.endAll", old: "if released {", new: "if released && false {"},
 	{name: "a renewal under way gives who gives way its whole lease", by: "rlock TestSupersede_InBetween",

@@ -6,8 +6,8 @@ package planted
 var harnessBugs = []bug{
 	{name: "no margin for a clock of the server that is fast", by: "internal/test/faults TestClocksOfDifferentRates",
 		at: "internal/hold margin", old: "d/100 + 5*time.Millisecond", new: "0 * d"},
-	{name: "a loss is told a tenth of a second after its deadline", step: servers, by: "internal/test/faults TestClocksOfDifferentRates",
-		at: "internal/hold hold.expire", old: "now.Before(h.deadline)", new: "now.Before(h.deadline.Add(100 * time.Millisecond))"},
+	{name: "a loss is told a tenth of a second after its deadline", by: "internal/test/faults TestClocksOfDifferentRates",
+		at: "internal/hold Lease.overAt", old: "l.hold.deadline.Sub(now)", new: "l.hold.deadline.Add(100 * time.Millisecond).Sub(now)"},
 	{name: "a lease is not renewed", by: "internal/test/faults TestUsersPoolExhausted",
 		at: "internal/hold hold.Tick", old: "!h.renewing && (h.needs().renewal > 0 || h.suspect)", new: "false"},
 	{name: "one visit takes back all permits that are over", step: servers, by: "semaphore TestHundredThousandExpiredPermits",

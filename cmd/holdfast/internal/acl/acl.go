@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/rights"
@@ -123,10 +124,13 @@ func (n *need) add(more need) {
 }
 
 // inAnySlot returns the need with * in place of the number that Holdfast's own keys have before a name with braces,
-// if the braces have a wildcard: the number depends on what they hold.
+// if what the number depends on has a wildcard: what the braces hold, or the whole name if they hold nothing.
 func (n need) inAnySlot(pattern string) need {
 	_, tag, _ := strings.Cut(pattern, "{")
-	tag, _, _ = strings.Cut(tag, "}")
+	tag, _, closed := strings.Cut(tag, "}")
+	if !closed || tag == "" {
+		tag = pattern
+	}
 	own := strings.TrimSuffix(keys.Space("").OnceRecordAt(pattern), pattern)
 	if !strings.ContainsAny(tag, "*?[") || !strings.HasSuffix(own, "}:") {
 		return n
@@ -141,15 +145,30 @@ func (n need) inAnySlot(pattern string) need {
 	return n
 }
 
-// rules returns each rule once, in the order in which they came. Redis takes no rule with a space: there ? stands
-// for it.
+// rules returns each rule once, in the order in which they came. Redis takes no rule with a space, and redis-cli no rune
+// that does not print: there ? stands for each byte.
 func rules(prefix string, texts []string) (each []string) {
 	for _, text := range texts {
-		if rule := word(prefix + strings.ReplaceAll(text, " ", "?")); !slices.Contains(each, rule) {
+		if rule := word(prefix + unspaced(text)); !slices.Contains(each, rule) {
 			each = append(each, rule)
 		}
 	}
 	return each
+}
+
+// unspaced returns a pattern with ? for each byte of a rune that is a space or does not print.
+func unspaced(pattern string) string {
+	var text strings.Builder
+	pattern = strings.ReplaceAll(pattern, `\ `, " ")
+	for at, r := range pattern {
+		_, size := utf8.DecodeRuneInString(pattern[at:])
+		if r == ' ' || r == utf8.RuneError || !strconv.IsPrint(r) {
+			text.WriteString(strings.Repeat("?", size))
+		} else {
+			text.WriteRune(r)
+		}
+	}
+	return text.String()
 }
 
 // word returns an argument as redis-cli reads it.

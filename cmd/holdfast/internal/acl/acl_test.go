@@ -172,6 +172,13 @@ func TestSetUser(t *testing.T) {
 	if got != want || err != nil {
 		t.Errorf("%s, %v\nwant\n%s", got, err, want)
 	}
+	for pattern, key := range map[string]string{
+		"a}b*": " ~holdfast_lock_queue:{*}:a}b* ", "{user*}:x": " ~holdfast_lock_queue:{*}:{user*}:x ", "a\tb\u00a0": " ~holdfast_lock_queue:{a?b??} ",
+	} {
+		if got, err := SetUser("app", "", []string{pattern}, []string{"mutex"}, false); !strings.Contains(got, key) || err != nil {
+			t.Errorf("%q: %s, %v", pattern, got, err)
+		}
+	}
 	for _, bad := range []struct{ pattern, kind string }{
 		{"", "mutex"}, {"holdfast_x", "mutex"}, {"a}b*", "latch"}, {"{}*", "rwlock"},
 	} {

@@ -30,12 +30,25 @@ func stop() {
 	defer stopping.Unlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var byDefault, before [64]byte // a struct sigaction; all zeros is SIG_DFL
-	act := func(to, was *[64]byte) {
-		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGTSTP),
-			uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(was)), 8, 0, 0)
-	}
-	act(&byDefault, &before)
+	var byDefault sigaction
+	before := act(unix.SIGTSTP, byDefault)
 	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
-	act(&before, nil)
+	act(unix.SIGTSTP, before)
+}
+
+// sigaction is the kernel's struct of that name. It begins with the handler: 0 is SIG_DFL, and 1 is SIG_IGN.
+type sigaction [8]uintptr
+
+// act sets what the kernel does by a signal, and returns what it did before.
+func act(s syscall.Signal, to sigaction) (before sigaction) {
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s),
+		uintptr(unsafe.Pointer(&to)), uintptr(unsafe.Pointer(&before)), 8, 0, 0)
+	return before
+}
+
+// ignore has this process ignore a signal until restore is called. signal.Reset would leave it ignored, in the programs
+// that this process starts too.
+func ignore(s syscall.Signal) (restore func()) {
+	before := act(s, sigaction{1})
+	return func() { act(s, before) }
 }

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,3 +21,9 @@ func attributes(t *terminal) *syscall.SysProcAttr {
 
 // stop stops this process, until it is continued.
 func stop() { _ = unix.Kill(unix.Getpid(), unix.SIGSTOP) }
+
+// ignore has this process ignore a signal until restore is called. The programs that it starts later may ignore it too.
+func ignore(s syscall.Signal) (restore func()) {
+	signal.Ignore(s)
+	return func() { signal.Reset(s) }
+}

@@ -95,6 +95,28 @@ func TestAProgramIsEndedThoughNobodyCanBeTold(t *testing.T) {
 	}
 }
 
+// Each program has the signals as this process had them, however many ran before.
+func TestAProgramIgnoresNoMoreThanTheFirst(t *testing.T) {
+	relay := NewRelay(func() {})
+	defer relay.Stop()
+	for range 3 {
+		p, out := shell(t, "kill -s TTOU $$ && echo went on")
+		got := make(chan struct{})
+		go func() {
+			defer close(got)
+			if n, _ := out.Read(make([]byte, 1)); n > 0 {
+				t.Error("it was not stopped")
+			}
+		}()
+		taken := make(chan struct{})
+		time.AfterFunc(500*time.Millisecond, func() { close(taken) })
+		_, err := Under(relay, Hold{Done: taken, Deadline: func() time.Time { return time.Now().Add(time.Hour) }}, p, Rules{Told: func() {}})
+		redistest.Must(t, err)
+		redistest.Must(t, p.Out.Close())
+		<-got
+	}
+}
+
 // A program does not begin under a hold that is over.
 func TestAHoldThatIsOverBeforeTheProgramBegins(t *testing.T) {
 	gone := make(chan struct{})

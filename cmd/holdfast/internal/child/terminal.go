@@ -54,10 +54,7 @@ func (t *terminal) has(group int) bool {
 // give puts a process group in the foreground. A process in the background gets SIGTTOU for that, which
 // stops it unless it ignores it.
 func (t *terminal) give(group int) {
-	if !signal.Ignored(syscall.SIGTTOU) {
-		signal.Ignore(syscall.SIGTTOU)
-		defer signal.Reset(syscall.SIGTTOU)
-	}
+	defer ignore(syscall.SIGTTOU)()
 	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) // the terminal may be gone
 }
 

@@ -4,7 +4,6 @@ package child
 
 import (
 	"errors"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -71,8 +70,7 @@ func Under(r *Relay, hold Hold, p Program, rules Rules) (Outcome, error) {
 	}
 	// The program may have the terminal. Where stty tostop is set, Told's line would stop this process, and nobody would
 	// kill the program.
-	signal.Ignore(unix.SIGTTOU)
-	defer signal.Reset(unix.SIGTTOU)
+	defer ignore(unix.SIGTTOU)()
 	w := &watch{child: c, hold: hold, rules: rules}
 	w.until(signals)
 	c.terminal.close()

@@ -114,7 +114,7 @@ func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r
 		return err
 	}
 	if still, err := takenFrom(now, r.permit); err != nil || !sameHolders(from, still) {
-		return fmt.Errorf("%s has changed hands, and nothing was changed", view.Name(name))
+		return changedHands(name)
 	}
 	ctx, cancel := a.within(ctx)
 	defer cancel()
@@ -123,11 +123,18 @@ func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r
 	case err != nil:
 		return fmt.Errorf("%w; it may have been taken from %s", err, heldBy(now, from))
 	case !held:
-		a.say("%s has changed hands, or nobody holds it any more; nothing was changed", view.Name(name))
+		if after, err := a.see(ctx, client, name); err != nil || len(after.Holders) > 0 {
+			return changedHands(name)
+		}
+		a.say("nobody holds %s any more", view.Name(name))
 		return nil
 	}
 	a.sayForced(ctx, now, from)
 	return a.tellTaken(i, from)
+}
+
+func changedHands(name string) error {
+	return fmt.Errorf("%s has changed hands, and nothing was changed", view.Name(name))
 }
 
 // see inspects a name.
@@ -226,17 +233,14 @@ func seize(ctx context.Context, client *holdfast.Client, i holdfast.Inspection, 
 	return client.Mutex(i.Name).ForceRelease(ctx, owners...) // the lead of an election is a lock too
 }
 
-// ownersOf returns the owners of those that write, or of those that do not, and whether there are some. If another
-// program has put one there under an id that is no Owner's, it returns none: then force takes from whoever holds it.
+// ownersOf returns the owners of those that write, or of those that do not, and whether there are some. It leaves out
+// ids of another program that are no Owner's: if there are no others, force takes from whoever holds it.
 func ownersOf(holders []holdfast.Holder, write bool) (owners []holdfast.Owner, some bool) {
-	named := true
 	for _, h := range holders {
-		if h.Write == write {
-			owners, named = append(owners, h.Owner), named && !h.Owner.IsZero()
+		some = some || h.Write == write
+		if h.Write == write && !h.Owner.IsZero() {
+			owners = append(owners, h.Owner)
 		}
-	}
-	if some = len(owners) > 0; !named {
-		owners = nil
 	}
 	return owners, some
 }

@@ -76,7 +76,7 @@ func (a *app) freeSlot(ctx context.Context, client *holdfast.Client, name string
 		return err
 	}
 	if !sameHolders(from, still) {
-		return fmt.Errorf("number %d of %s has changed hands, and nothing was changed", n, view.Name(name))
+		return slotChangedHands(name, n)
 	}
 	within, cancel := a.within(ctx)
 	defer cancel()
@@ -85,11 +85,18 @@ func (a *app) freeSlot(ctx context.Context, client *holdfast.Client, name string
 	case err != nil:
 		return fmt.Errorf("%w; it may have been taken from %s", err, heldBy(now, still))
 	case !took:
-		a.say("number %d of %s has changed hands, or nobody has it any more; nothing was changed", n, view.Name(name))
+		if _, after, err := a.slotOf(ctx, client, name, n); err != nil || len(after) > 0 {
+			return slotChangedHands(name, n)
+		}
+		a.say("nobody has number %d of %s any more", n, view.Name(name))
 		return nil
 	}
 	a.sayForced(within, now, still)
 	return a.tellTaken(now, still)
+}
+
+func slotChangedHands(name string, n int) error {
+	return fmt.Errorf("number %d of %s has changed hands, and nothing was changed", n, view.Name(name))
 }
 
 // slotOf returns what is stored at a name, and who has the number n; nobody if that is free.

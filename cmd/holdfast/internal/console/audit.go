@@ -32,7 +32,7 @@ func (a *audit) released(r *http.Request, name string, from Holders) {
 		who = append(who, view.Holder(h))
 	}
 	if len(who) == 0 {
-		who = []string{"nobody: nobody held it any more"}
+		who = []string{"nobody: they did not hold it any more"}
 	}
 	a.print("release by force of " + view.Name(name) + ", taken from " + strings.Join(who, ", ") + asker(r))
 }

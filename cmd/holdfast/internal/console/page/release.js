@@ -84,7 +84,7 @@ export function releaser(session) {
       if (!answer.ok) return refuse((await answer.text()).trim());
       const taken = (await answer.json()).from;
       const text =
-        taken.length === 0 ? "Nobody held it any more." : `Taken from ${taken.map(fullOf).join(", ")}.`;
+        taken.length === 0 ? "They did not hold it any more; nothing was changed." : `Taken from ${taken.map(fullOf).join(", ")}.`;
       dialog.close();
       done.hidden = card.hidden = false;
       setText(done, text);

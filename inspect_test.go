@@ -1217,7 +1217,7 @@ func TestInspect_Slots(t *testing.T) {
 
 // More numbers are taken than one call looks at.
 func TestInspect_ManySlots(t *testing.T) {
-	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		const n = 700
 		back := float64(time.Now().Add(time.Minute).UnixMilli())
 		for i := range n {
@@ -1235,6 +1235,15 @@ func TestInspect_ManySlots(t *testing.T) {
 				t.Fatalf("%d: number %d, %v left", k, h.Number, h.Remaining)
 			}
 		}
+
+		// Without the right to ZCOUNT it says the same; and of a permit whose lease is over, not that it has no end.
+		rdb.ZAdd(t.Context(), "{p}:timeout", redis.Z{Score: float64(time.Now().UnixMilli() - 1), Member: "sixteen bytes 01"})
+		rdb.Set(t.Context(), "p", 2, 0)
+		mini.Deny("ZCOUNT")
+		if i, p := inspected(t, c, "x"), inspected(t, c, "p"); i.Taken != n || i.Value != 65536-n || p.Remaining != 0 {
+			t.Errorf("without ZCOUNT: %v; %v", i, p)
+		}
+		mini.Deny()
 	})
 }
 

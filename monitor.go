@@ -62,9 +62,9 @@ func (h HeldLong) String() string {
 const defaultEvery = 10 * time.Second
 
 // Monitor looks at all locks whose names match, once in each period: mutexes, fair locks, read/write locks,
-// leased permits, slots, elections, and the work of a Once. Locks that Java holds are included. If a lock has been
-// held for longer than the threshold, Monitor reports it to OnHeld and to the metric
-// holdfast.lock.long_held. Monitor never reports a free lock, and no member of Shards.
+// leased permits, slots, elections, and the work of a Once. Locks that Java holds are included. If a lock
+// has been held for longer than the threshold, Monitor reports it to OnHeld and to the metric
+// holdfast.lock.long_held. Monitor never reports a free lock, a number in quarantine, or a member of Shards.
 //
 // Monitor runs on the caller's goroutine until ctx ends or the Client closes, and calls OnHeld and OnError
 // on that goroutine. At the end it returns an error that matches ctx's error or ErrClosed. Monitor returns

@@ -101,8 +101,9 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 
 // ForceRelease takes the lock away from its holder and hands it to the next waiter. If from names owners,
 // and the holder is another, for example because the lock has changed hands since Holder or Inspect,
-// ForceRelease changes nothing. It reports whether it found such a holder. Each lease on the lock ends with
-// ErrLost: at once if the lease is of this Client or has the option Notified, otherwise at its next renewal.
+// ForceRelease changes nothing. Without owners, it takes the lock from whoever holds it. It reports whether
+// it found such a holder. Each lease on the lock ends with ErrLost: at once if the lease is of this Client
+// or has the option Notified, otherwise at its next renewal.
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that the work has stopped.
 func (m *Mutex) ForceRelease(ctx context.Context, from ...lease.Owner) (bool, error) {

@@ -116,8 +116,9 @@ func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 
 // ForceRelease takes the lock away from its writer and notifies the waiters. Readers keep the lock. If from
 // names owners, and the writer is another, for example because the lock has changed hands since Holder or
-// Inspect, ForceRelease changes nothing. ForceRelease reports whether it found such a writer. The writer's
-// leases end with ErrLost: at once if they are of this Client, otherwise at their next renewal.
+// Inspect, ForceRelease changes nothing. Without owners, it takes the lock from any writer. ForceRelease
+// reports whether it found such a writer. The writer's leases end with ErrLost: at once if they are of this
+// Client, otherwise at their next renewal.
 //
 // The writer's work may still be going on. Call ForceRelease only if you know that the work has stopped.
 func (m *RWMutex) ForceRelease(ctx context.Context, from ...lease.Owner) (bool, error) {

@@ -136,6 +136,7 @@ func (n *node) pong(now time.Time) error {
 // UNSUBSCRIBE it comes when the slot has moved, and the channel with it.
 func (n *node) refused(refusal redis.Error, now time.Time) error {
 	s := n.service
+	lasting := redis.HasErrorPrefix(refusal, "NOPERM") || s.cfg.LacksCommand(refusal)
 	s.mu.Lock()
 	if len(n.sent) == 0 {
 		s.mu.Unlock()
@@ -147,7 +148,7 @@ func (n *node) refused(refusal redis.Error, now time.Time) error {
 	pending := slices.DeleteFunc(cmd.channels, func(ch *channel) bool { return !ch.askedAt(n) })
 	var denied *channel
 	switch {
-	case !redis.HasErrorPrefix(refusal, "NOPERM") && !s.cfg.LacksCommand(refusal):
+	case !lasting:
 		if len(pending) > 0 {
 			s.stale[n.home] = struct{}{}
 			s.retry(pending, now)

@@ -40,8 +40,8 @@
 // error reply, which names no channel, belongs to the oldest unanswered command. A refused
 // command concerns its own channels alone, and the connection stays. These channels are
 // unplaced. If the user lacks the rights, or the server the command, they are instead subscribed
-// to one by one, and those that are refused again wait for DeniedBackoff. Replies that do not fit that order end the
-// node.
+// to one by one, and those that are refused again wait for DeniedBackoff. Replies that do not fit
+// that order end the node.
 //
 // A node that has heard nothing for Heartbeat sends a PING, and so does a node that an owner
 // suspects. A node that hears nothing for PongTimeout while an answer is due is dead. So a

@@ -123,7 +123,11 @@ func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r
 	case err != nil:
 		return fmt.Errorf("%w; it may have been taken from %s", err, heldBy(now, from))
 	case !held:
-		if after, err := a.see(ctx, client, name); err != nil || len(after.Holders) > 0 {
+		after, err := a.see(ctx, client, name)
+		if err != nil {
+			return err
+		}
+		if others, err := takenFrom(after, r.permit); err != nil || len(others) > 0 {
 			return changedHands(name)
 		}
 		a.say("nobody holds %s any more", view.Name(name))

@@ -85,7 +85,11 @@ func (a *app) freeSlot(ctx context.Context, client *holdfast.Client, name string
 	case err != nil:
 		return fmt.Errorf("%w; it may have been taken from %s", err, heldBy(now, still))
 	case !took:
-		if _, after, err := a.slotOf(ctx, client, name, n); err != nil || len(after) > 0 {
+		_, others, err := a.slotOf(ctx, client, name, n)
+		if err != nil {
+			return err
+		}
+		if len(others) > 0 {
 			return slotChangedHands(name, n)
 		}
 		a.say("nobody has number %d of %s any more", n, view.Name(name))

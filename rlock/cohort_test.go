@@ -125,6 +125,7 @@ func TestCohort_Bounds(t *testing.T) {
 		{"for as long as it is told", holdfast.Cohort(64, 100*time.Millisecond), 20 * time.Millisecond, 5},
 		{"off", holdfast.Cohort(0, time.Second), 0, 0},
 		{"off, by time", holdfast.Cohort(64, 0), 0, 0},
+		{"for a lease shorter than a place in the queue lasts", holdfast.Renewed(time.Second), 0, 6},
 		{"with a grace", holdfast.Grace(10 * time.Second), 0, 6},
 		{"a fixed lease", holdfast.Fixed(time.Minute), 0, 0},
 	} {

@@ -21,6 +21,9 @@ const (
 	crowdLanes = 3
 	// crowdHold is how long each turn holds the lock. It makes the crowd cost little.
 	crowdHold = 5 * time.Millisecond
+	// crowdCohort is for how long a process passes the lock on: for some nine turns, or two where the
+	// machine is so busy that a turn takes 30 ms.
+	crowdCohort = 50 * time.Millisecond
 
 	// enoughTurns is the number of turns from which on shares are judged, and leastShare is the
 	// least part of its fair share that a process must get.

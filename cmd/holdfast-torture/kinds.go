@@ -128,7 +128,7 @@ func (w ways) ofKind(object string, how holdfast.LeaseOption, r *rand.Rand) taki
 	reading := r.IntN(2) == 0
 	switch kindOf(object) {
 	case "mutex":
-		return ofLocker(1, c.Mutex(object, how), true)
+		return ofLocker(1, c.Mutex(object, how, holdfast.Cohort(1000, crowdCohort)), true)
 	case "fair":
 		return ofLocker(1, c.FairMutex(object, how), true)
 	case "rw":

@@ -61,8 +61,8 @@ var (
 )
 
 // othersEmptied is the fault that some servers of a quorum are killed and, once they are back with
-// their data, as many others are emptied. A grant made in between has lost all but one of its
-// servers then.
+// their data, FLUSHALL is run on as many others. A grant made in between has lost all but one of its
+// servers then, and no server is out of reach: only the markers keep the next caller out.
 const othersEmptied = "others emptied"
 
 // shutOut is the fault that a master's replicas are cut off, and one of them is promoted. The new
@@ -159,8 +159,9 @@ func (s *servers) strike(class string, b *blow) {
 		}
 	}
 	if class == othersEmptied {
+		time.Sleep(b.between(0, 300*time.Millisecond)) // the contenders connect again
 		for _, i := range order[n : 2*n] {
-			s.all[i].Restart(false)
+			s.all[i].Flush()
 		}
 	}
 	b.usable()

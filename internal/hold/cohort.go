@@ -51,9 +51,10 @@ func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
 	if c == nil || c.spare == 0 || now > c.until || h.count > 0 || h.gone || h.unsettled() {
 		return nil, 0
 	}
-	// A hold that lasts for longer than a lease of the heir, as after an Extend, is not passed on either: if
-	// the heir dies, the hold would stay for as long.
-	if left := h.engine.AgeAt(h.deadline) - now; left < (c.terms.Lease+c.terms.Grace)/2 || left > c.terms.Lease {
+	// A hold that lasts for longer than Redis would give the heir, as after an Extend, is not passed on either:
+	// if the heir dies, the hold would stay for as long. Redis gives it a lease, or the rest of a place.
+	most := max(c.terms.Lease, h.resource.(Queueing).Keeps())
+	if left := h.engine.AgeAt(h.deadline) - now; left < (c.terms.Lease+c.terms.Grace)/2 || left > most {
 		return nil, 0
 	}
 	c.spare--

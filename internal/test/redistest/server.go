@@ -302,6 +302,14 @@ func (p *Proc) mustDo(command ...any) {
 	}
 }
 
+// Flush empties the server, which goes on running.
+func (p *Proc) Flush() {
+	p.t.Helper()
+	if err := p.Admin().FlushAll(context.Background()).Err(); err != nil {
+		p.t.Fatalf("redistest: flush %s: %v", p.Addr(), err)
+	}
+}
+
 // FlushScripts empties the script cache, so that the next EVALSHA of every script gets
 // NOSCRIPT.
 func (p *Proc) FlushScripts() {

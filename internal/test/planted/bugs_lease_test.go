@@ -91,7 +91,7 @@ var leaseBugs = []bug{
 	{name: "an error of several has a prefix for each", by: "internal/errs TestAnErrorHasOnePrefixAndIsOneLine",
 		at: "internal/errs Plain", old: `strings.ReplaceAll(err.Error(), prefix, "")`, new: "err.Error()"},
 	{name: "a hold that was extended is passed on with all its time", by: "rlock TestCohort_NotALongerHold",
-		at: "internal/hold hold.makeHeir", old: "|| left > most"},
+		at: "internal/hold hold.makeHeir", old: "left > most", new: "left > most && false"},
 	{name: "a hold that came from a place in the queue is not passed on for a short lease", by: "rlock TestCohort_Bounds",
 		at: "internal/hold hold.makeHeir", old: "max(c.terms.Lease, h.resource.(Queueing).Keeps())", new: "c.terms.Lease"},
 	{name: "an Extend that comes late makes a hold that stays last longer", by: ". TestAtLeast_WhateverHappens",

@@ -45,7 +45,8 @@ func TestLeader_ASignalBeforeTheProgramBegins(t *testing.T) {
 	for err == nil {
 		_, err = w.Write(make([]byte, 1))
 	}
-	c := exec.Command(binary, "leader", "x", "--", "sh", "-c", "exit 5")
+	// If the command's own goroutine gets the signal later than that, the program has begun, and gets it.
+	c := exec.Command(binary, "leader", "x", "--", "sleep", "30")
 	c.Env, c.Stderr = append(os.Environ(), "HOLDFAST_URL="+url), w
 	redistest.Must(t, c.Start())
 	w.Close()

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"sync"
 
@@ -66,7 +67,9 @@ func (n *Node) sendBatch(ctx context.Context, calls []*call.Call, hush func(*cal
 			continue
 		}
 		r.settle()
-		outcomes[i] = r.err
+		if outcomes[i] = r.err; ctx.Err() != nil && errors.Is(r.err, net.ErrClosed) {
+			outcomes[i] = ctx.Err() // its end cut the connection
+		}
 		n.Tell(ctx, calls[i], r.messages())
 		if n.learned.from(r, n.gate.era.Load()) {
 			otherwise = append(otherwise, i)

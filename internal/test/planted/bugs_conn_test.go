@@ -165,6 +165,8 @@ var connBugs = []bug{
 		new: "t.warned = true; if t.m.outage.tell(time.Now()) {"},
 	{name: "renewals fail by a connection that was closed while idle", by: "internal/conn TestARenewalOutlastsAConnectionThatWasClosedWhileIdle",
 		at: "internal/conn/server Node.SendOnce", old: "ctx.Err() == nil && !slices", new: "false && !slices"},
+	{name: "a renewal that nobody answered in time fails by a closed connection", by: "internal/engine TestAGroupThatIsNotAnsweredFails",
+		at: "internal/conn/server Node.sendBatch", old: "ctx.Err() != nil && errors.Is", new: "false && errors.Is"},
 	{name: "connections that are closed at the first request are made without a pause", by: "internal/conn TestDialsDoNotGrowWithTheCallers",
 		at: "internal/conn/server Node.lost", old: "n.gate.hungUp()"},
 	{name: "what a server in protected mode says is lost", by: "internal/conn/dial TestTheFirstWordsOfAServerAreHeard",

@@ -45,7 +45,8 @@ func TestLeader_ASignalBeforeTheProgramBegins(t *testing.T) {
 	for err == nil {
 		_, err = w.Write(make([]byte, 1))
 	}
-	// If the command's own goroutine gets the signal later than that, the program has begun, and gets it.
+	// The program does not end of its own accord: Go may hand the signal to the command only after the program has begun.
+	// The command then passes the signal on, and the exit code is the same.
 	c := exec.Command(binary, "leader", "x", "--", "sleep", "30")
 	c.Env, c.Stderr = append(os.Environ(), "HOLDFAST_URL="+url), w
 	redistest.Must(t, c.Start())

@@ -163,14 +163,15 @@ func TestAGroupThatIsNotAnsweredFails(t *testing.T) {
 	for _, sent := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 			ctx, cancel := context.WithCancel(t.Context())
-			if s.Before(func(name string) {
-				if strings.HasPrefix(name, "EVAL") {
-					cancel()
-					time.Sleep(time.Second)
-				}
-			}); !sent {
+			if !sent {
 				cancel()
 			}
+			s.Before(func(name string) {
+				if strings.HasPrefix(name, "EVAL") {
+					cancel()
+					time.Sleep(time.Second) // the answer would come after the cut
+				}
+			})
 			tasks := tasksOf(conn.NewScript("many", manySource), "a", "b")
 			send(t, ctx, e, tasks)
 			for _, task := range tasks {

@@ -25,7 +25,8 @@ const NoExpiry = hold.NoExpiry
 type Option func(*hold.Settings)
 
 // Renewed makes the lease d long. Holdfast renews the lease every third of d until the lease is released
-// or lost. If the process dies, the lock is free after at most d. The default is Renewed(DefaultLease).
+// or lost. If the process dies, the lock is free after at most d, or after what is left of a waiter's place
+// in the queue, which is less than 2.5 s (of a FairMutex 5 s). The default is Renewed(DefaultLease).
 func Renewed(d time.Duration) Option {
 	return func(s *hold.Settings) { s.Length, s.Fixed = d, false }
 }
@@ -120,8 +121,9 @@ func JavaTokens() Option {
 // goroutine that is alone in its process gets its share: see docs/guarantees.md.
 //
 // If n or d is 0, each Release sends a request to Redis. Each Release also sends a request if the lease is
-// fixed or has Replicas, if less than half of the lease is left, if the next waiter has other options, or
-// while programs without Holdfast wait, such as Java programs. n is at most 1000.
+// fixed or has Replicas or Supersede, if less than half of the lease is left, if it was extended or is kept by
+// AtLeast, if the next waiter has other options, or while programs without Holdfast wait, such as Java
+// programs. n is at most 1000.
 func Cohort(n int, d time.Duration) Option {
 	return func(s *hold.Settings) { s.LocalHandoffs, s.CohortTime = n, d }
 }

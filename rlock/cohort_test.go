@@ -396,43 +396,132 @@ func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
 	}
 }
 
-// A renewed lease that follows a fixed lease on the same hold is renewed.
-func TestTheHeirOfAFixedLeaseIsRenewed(t *testing.T) {
-	play(t, "after the time of a renewal", func(t *testing.T, w *world.World) {
+// Nor is a hold passed on whose last lease was on other options: its renewal goes by that lease.
+func TestCohort_NotAfterALeaseOnOtherOptions(t *testing.T) {
+	for what, tc := range map[string]struct {
+		first, last holdfast.LeaseOption
+		after       time.Duration
+	}{
+		"fixed":           {holdfast.Renewed(3 * time.Second), holdfast.Fixed(8 * time.Second), 5500 * time.Millisecond},
+		"without a grace": {holdfast.Grace(25 * time.Second), nil, 2 * time.Second},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			l, turns := cohort(p, 1, tc.first, holdfast.Cohort(64, time.Hour))
+			inner := w.Lock(l.Context(t.Context()), p.Mutex(world.Name, tc.last))
+			w.Release(l)
+			w.At(w.Now() + tc.after)
+			w.Release(inner)
+			next := <-turns
+			w.At(w.Now() + 5*time.Minute)
+			must(t, next.Err())
+			w.Release(next)
+		})
+	}
+}
+
+// Nor while Redis may keep it for longer than is known: an Extend is under way, or was never answered.
+func TestCohort_NotWithAnExtendUnanswered(t *testing.T) {
+	for what, until := range map[string]time.Duration{"under way": time.Second, "given up": 50 * time.Millisecond} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			l, turns := cohort(p, 1, holdfast.Cohort(64, time.Hour))
+			answer := make(chan struct{})
+			p.On(world.RenewRun, 1, redistest.HoldReply(answer))
+			ctx, cancel := context.WithTimeout(t.Context(), until)
+			defer cancel()
+			go l.Extend(ctx, time.Hour)
+			time.Sleep(100 * time.Millisecond)
+			next, passed := passOn(w, l, turns)
+			if left := w.PTTL(world.Name); passed || left > 30*time.Second {
+				t.Errorf("passed on: %v, to last for %v", passed, left)
+			}
+			close(answer)
+			w.Release(next)
+		})
+	}
+}
+
+// Close comes between the end of a lease and the hold being passed on: nobody has it, and it is given up.
+func TestCohort_CloseComesBetween(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		l, turns := cohort(p, 1, holdfast.Renewed(3*time.Second), holdfast.Cohort(1000, time.Hour))
-		inner := w.Lock(l.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(8*time.Second)))
-		w.Release(l) // only the fixed lease is left
-		w.At(w.Now() + 5500*time.Millisecond)
-		owner := inner.Owner()
-		w.Release(inner)
-		wantRenewed(w, <-turns, owner)
-	})
-	play(t, "at once", func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l, turns := cohort(p, 1)
-		fixed := p.Mutex(world.Name, holdfast.Fixed(25*time.Second))
-		inner := w.Lock(l.Context(t.Context()), fixed)
-		w.Release(l)
-		inmost := w.Lock(inner.Context(t.Context()), fixed)
-		w.Release(inmost)
-		owner := inner.Owner()
-		w.Release(inner)
-		wantRenewed(w, <-turns, owner)
+		l, _ := cohort(p, 0)
+		l.Context(&parting{t.Context(), make(chan struct{}), func() {
+			go p.Close()
+			time.Sleep(time.Millisecond)
+		}})
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+		w.At(w.Now() + time.Second)
+		w.WantFree()
 	})
 }
 
-// wantRenewed fails the test unless the hold of that owner was passed on to l and is still held five minutes later.
-func wantRenewed(w *world.World, l *holdfast.Lease, owner holdfast.Owner) {
-	w.T.Helper()
-	if l.Owner() != owner {
-		w.T.Fatal("not passed on")
+// parting is a user's context that calls part when a context below it ends.
+type parting struct {
+	context.Context
+	done chan struct{}
+	part func()
+}
+
+func (p *parting) Done() <-chan struct{} { return p.done }
+
+func (p *parting) AfterFunc(func()) func() bool {
+	return func() bool {
+		p.part()
+		return true
 	}
-	w.At(w.Now() + 5*time.Minute)
-	if err := l.Err(); err != nil {
-		w.T.Fatalf("a renewed lease, with Redis in reach: %v", err)
-	}
-	w.Release(l)
+}
+
+// Shutdown begins while a lock that was just granted is counted. It is passed on to work that Shutdown waits for, and
+// stays that work's: it is not given up as well.
+func TestCohort_ShutdownComesBetween(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		var begins atomic.Pointer[func()]
+		p := w.Process(holdfast.WithMeterProvider(&world.Meters{Counted: func(counter string, n int64) {
+			if begin := begins.Load(); counter == "holdfast.lock.active" && n > 0 && begin != nil {
+				begins.Store(nil)
+				(*begin)()
+			}
+		}}))
+		w.Release(w.Lock(t.Context(), p.MyLock)) // a last token: those after it can be reserved
+		work := w.Lock(t.Context(), p.Mutex("other"))
+		held := w.Lock(t.Context(), w.Process().MyLock)
+		head := w.GoLock(t.Context(), p.MyLock)
+		synctest.Wait()
+		behind := w.GoLock(work.Context(t.Context()), p.MyLock)
+		w.At(w.Now() + 100*time.Millisecond)
+		over := make(chan error, 1)
+		begins.Store(new(func() {
+			go func() { over <- p.Shutdown(t.Context()) }()
+			time.Sleep(time.Millisecond)
+		}))
+		w.Release(held)
+		world.WantErr(t, second(head.Result()), holdfast.ErrClosed)
+		l := granted(t, behind)
+		w.At(w.Now() + time.Second)
+		w.WantHolder(l.Owner(), 1)
+		w.Release(l, work)
+		must(t, <-over)
+	})
+}
+
+// The lock is passed on to a waiter that was alone in line, and its process keeps its place in the queue. A forced
+// release hands the lock to that place, which nobody needs: the Release that finds its hold gone gives it up.
+func TestCohort_ForcedOpenForAPlaceThatNobodyNeeds(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		l, turns := cohort(w.Process(), 1)
+		last, passed := passOn(w, l, turns)
+		if !passed {
+			t.Error("not passed on")
+		}
+		_, err := w.Process().MyLock.ForceRelease(t.Context())
+		must(t, err)
+		world.WantErr(t, last.Release(t.Context()), holdfast.ErrLost)
+		synctest.Wait()
+		w.WantFree()
+		wantQueued(w, 0)
+	})
 }
 
 // Who was handed the lock by a message holds it like any other: beside it a waiter sends one request for each poll.

@@ -28,15 +28,21 @@ func grantOf(call *conn.Call) grant {
 // keep begins the hold that was granted. If that comes too late, it gives the grant back.
 func (a *acquisition) keep() (*Lease, error) {
 	l, err := a.begin()
-	if err != nil {
+	switch {
+	case err != nil:
 		a.undo()
 		giveUpSeat(a.engine, a.resource, abandoned(a.engine, a.resource), 0)
+		return nil, err
+	case a.engine.Closing().Err() != nil || a.turnedAway(): // which may have looked before the hold was registered
+		l.disown() // this may pass it on, so undo must not give it up as well
+		return nil, errs.Closed
+	default:
+		return l, nil
 	}
-	return l, err
 }
 
-// begin makes the hold and its first lease from the grant. If it returns an error, the caller must
-// give the grant back.
+// begin makes the hold and its first lease from the grant. If it returns an error, there is no hold, and
+// the caller must give the grant back.
 func (a *acquisition) begin() (*Lease, error) {
 	h := &hold{
 		engine:   a.engine,
@@ -65,9 +71,6 @@ func (a *acquisition) begin() (*Lease, error) {
 	}
 	if a.engine.Closing().Err() != nil {
 		h.End(errs.Closed) // Close may have looked before h was registered
-	} else if a.turnedAway() {
-		l.disown() // Shutdown may have looked too
-		return nil, errs.Closed
 	}
 	return l, nil
 }

@@ -42,13 +42,17 @@ func (h *hold) join(a *acquisition) {
 	}
 }
 
+// alike reports whether l is renewed as soon as an heir must be. A nested lease, which may have other options, need not
+// be. If its lease is longer, more is left of the hold than is passed on.
+func (c *cohort) alike(l *Lease) bool { return !l.fixed && l.grace() == c.terms.Grace }
+
 // makeHeir makes the lease of the next holder, with the next token. It returns nil if the hold may not
 // be passed on; otherwise it also returns for how long the last holder has held. The caller holds the
-// mutex, and has just ended the last lease. It is as if the next holder had entered the hold before the
-// last one left it: nothing changes for Redis, or for the renewal.
-func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
+// mutex, and has just ended last. It is as if the next holder had entered the hold before the
+// last one left it: nothing changes for Redis, or for the renewal, which goes by the last lease.
+func (h *hold) makeHeir(last *Lease) (heir *Lease, held time.Duration) {
 	c, now := h.cohort, h.engine.Age()
-	if c == nil || c.spare == 0 || now > c.until || h.count > 0 || h.gone || h.unsettled() {
+	if c == nil || c.spare == 0 || now > c.until || h.count > 0 || h.gone || h.unsettled() || !c.alike(last) {
 		return nil, 0
 	}
 	// A hold that lasts for longer than Redis would give the heir, as after an Extend, is not passed on either:
@@ -71,17 +75,18 @@ func (h *hold) makeHeir() (heir *Lease, held time.Duration) {
 	return l, held
 }
 
-// unsettled reports whether the hold is to stay, a request about it is under way, or the outcome of one is
-// unknown. The caller holds the mutex.
+// unsettled reports whether the hold is to stay, a request about it other than a renewal is under way, or the outcome of
+// one is unknown. The caller holds the mutex.
 func (h *hold) unsettled() bool {
-	return h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect
+	prolonged := h.seldom != nil && (h.seldom.lasting > 0 || h.seldom.prolongs != 0)
+	return h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect || prolonged
 }
 
 // pass gives the heir to a waiter. If there is no waiter, it reports false, and the hold has ended.
-// If the hold was lost in the meantime, it reports false and returns the error that says so.
-// afterFixed says that the last lease on the hold was a fixed one, so that no renewal is planned.
-func (h *hold) pass(heir *Lease, afterFixed bool) (passed bool, err error) {
-	if afterFixed || h.cohort.terms.MaxHold > 0 {
+// If the hold has ended in the meantime, as by Close, it reports false and returns the error that says so.
+// held is for how long the last holder has held.
+func (h *hold) pass(heir *Lease, held time.Duration) (passed bool, err error) {
+	if h.cohort.terms.MaxHold > 0 {
 		h.mu.Lock()
 		h.reschedule()
 	}
@@ -89,12 +94,15 @@ func (h *hold) pass(heir *Lease, afterFixed bool) (passed bool, err error) {
 		return true, nil
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if heir.ended != notYet {
-		return false, h.error("release", heir.because())
+		h.mu.Unlock()
+		_, err := heir.release(true) // nobody has it, so Redis must not keep it
+		return false, err
 	}
+	h.granted -= held // the last holder's again
 	h.finish(heir, byRelease)
 	h.gone = true
+	h.mu.Unlock()
 	return false, nil
 }
 

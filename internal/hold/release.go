@@ -24,7 +24,7 @@ func (l *Lease) release(unused bool) (held time.Duration, err error) {
 	}
 	begun := h.granted
 	h.finish(l, byRelease)
-	heir, held := h.makeHeir()
+	heir, held := h.makeHeir(l)
 	last := h.count == 0 && !h.entering
 	entering := h.count == 0 && h.entering
 	h.gone = last
@@ -33,7 +33,7 @@ func (l *Lease) release(unused bool) (held time.Duration, err error) {
 	l.tell() // before another holder can have it
 
 	if heir != nil {
-		passed, err := h.pass(heir, l.fixed)
+		passed, err := h.pass(heir, held)
 		if passed || err != nil {
 			return held, err
 		}
@@ -164,9 +164,10 @@ func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) e
 	if joins != 0 && h.engine.Lines.Seated(h.resource.Key(), joins, released.Seq) {
 		giveUpSeat(h.engine, h.resource, joins, late)
 	}
-	if err != nil {
+	if err != nil || call.Status() != conn.Done { // if another has taken it by force, the seat may have been handed it
 		giveUpSeat(h.engine, h.resource, seat, 0)
-	} else if h.late != nil && call.ServerTime() <= h.late.until {
+	}
+	if err == nil && h.late != nil && call.ServerTime() <= h.late.until {
 		h.settle(h.late.until) // a late request could take the thing again
 	}
 	return h.outcome(call, err, unheard || again)

@@ -36,7 +36,7 @@ var torturedBugs = []tortured{
 	{"a cohort has no end", "-topology single -for 20s", "", "turns in the crowd"},
 	{"a member of shards counts as dead before its lease is over", "-topology single -kinds shards -for 20s", "", "overlap on shards"},
 	{"a generation that has broken counts as tripped", "-topology single -kinds barrier -for 20s", "", "only .* parties were told"},
-	{"the last arrival, sent again, arrives in the next generation", "-topology single -kinds barrier -for 20s", "reply lost", "only .* parties were told"},
+	{"the last arrival, sent again, arrives in the next generation", "-topology single -kinds barrier -for 60s", "reply lost", "only .* parties were told"},
 }
 
 // The torture finds each bug, with a seed that anyone can use.

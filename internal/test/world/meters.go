@@ -9,7 +9,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 )
 
-// Meters is a MeterProvider that calls Counted for whatever is added to one of its counters.
+// Meters is a MeterProvider that calls Counted for whatever is added to one of its counters, which may go down too.
 type Meters struct {
 	metricnoop.MeterProvider
 	Counted func(counter string, n int64)
@@ -34,3 +34,15 @@ type counter struct {
 }
 
 func (c counter) Add(_ context.Context, n int64, _ ...metric.AddOption) { c.of.Counted(c.name, n) }
+
+func (m meter) Int64UpDownCounter(name string, _ ...metric.Int64UpDownCounterOption) (metric.Int64UpDownCounter, error) {
+	return level{of: m.of, name: name}, nil
+}
+
+type level struct {
+	metricnoop.Int64UpDownCounter
+	of   *Meters
+	name string
+}
+
+func (l level) Add(_ context.Context, n int64, _ ...metric.AddOption) { l.of.Counted(l.name, n) }

@@ -254,18 +254,63 @@ func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 	})
 }
 
-// Nor is a hold that was extended passed on: if its next holder dies, others would wait for longer than its lease.
+// Nor is a hold passed on that Redis may keep for longer than a lease, whether this process knows for how long or not: if
+// the next holder dies, others would wait for as long.
 func TestCohort_NotALongerHold(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l, turns := cohort(p, 1)
-		must(t, l.Extend(t.Context(), time.Hour))
-		l, passed := passOn(w, l, turns)
-		if ttl := w.PTTL(world.Name); passed || ttl > 30*time.Second {
-			t.Errorf("passed on: %v, to last for %v", passed, ttl)
-		}
-		w.Release(l)
-	})
+	const soon = 50 * time.Millisecond
+	inTime := func(t *testing.T, d time.Duration) context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	for what, prolong := range map[string]func(t *testing.T, w *world.World, p *world.Process, l *holdfast.Lease){
+		"an Extend": func(t *testing.T, _ *world.World, _ *world.Process, l *holdfast.Lease) {
+			must(t, l.Extend(t.Context(), time.Hour))
+		},
+		"an Extend under way": func(t *testing.T, _ *world.World, p *world.Process, l *holdfast.Lease) {
+			p.On(world.RenewRun, 1, redistest.DelayReply(10*soon))
+			go l.Extend(t.Context(), time.Hour)
+			time.Sleep(soon)
+		},
+		"an Extend that was given up": func(t *testing.T, _ *world.World, p *world.Process, l *holdfast.Lease) {
+			p.On(world.RenewRun, 1, redistest.DelayReply(10*soon))
+			world.WantErr(t, l.Extend(inTime(t, soon), time.Hour), context.DeadlineExceeded)
+		},
+		"an Extend that is answered after its nested lease": func(t *testing.T, w *world.World, p *world.Process, l *holdfast.Lease) {
+			inner := w.Lock(l.Context(t.Context()), p.MyLock)
+			p.On(world.RenewRun, 1, redistest.DelayReply(soon))
+			go inner.Extend(t.Context(), time.Hour)
+			synctest.Wait()
+			w.Release(inner)
+			time.Sleep(2 * soon)
+		},
+		"a longer nested lease": func(t *testing.T, w *world.World, p *world.Process, l *holdfast.Lease) {
+			w.Release(w.Lock(l.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(time.Hour))))
+		},
+		"a longer nested lease that was given up": func(t *testing.T, _ *world.World, p *world.Process, l *holdfast.Lease) {
+			p.Each(func(s world.Sending) redistest.Fault {
+				if s.Script == world.RecountRun && s.N == 1 {
+					return redistest.DelayReply(10 * soon)
+				}
+				return redistest.Pass
+			})
+			_, err := p.Mutex(world.Name, holdfast.Fixed(time.Hour)).Lock(l.Context(inTime(t, soon)))
+			world.WantErr(t, err, context.DeadlineExceeded)
+			time.Sleep(20 * soon) // the count was set right
+		},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			l, turns := cohort(p, 1, holdfast.Cohort(64, time.Hour))
+			prolong(t, w, p, l)
+			next, passed := passOn(w, l, turns)
+			if left := w.PTTL(world.Name); passed || left > 30*time.Second {
+				t.Errorf("passed on: %v, to last for %v", passed, left)
+			}
+			w.At(w.Now() + time.Second)
+			w.Release(next)
+		})
+	}
 }
 
 // A hold is not passed on while a late request may still make it anew for its owner. Only a release
@@ -415,28 +460,6 @@ func TestCohort_NotAfterALeaseOnOtherOptions(t *testing.T) {
 			next := <-turns
 			w.At(w.Now() + 5*time.Minute)
 			must(t, next.Err())
-			w.Release(next)
-		})
-	}
-}
-
-// Nor while Redis may keep it for longer than is known: an Extend is under way, or was never answered.
-func TestCohort_NotWithAnExtendUnanswered(t *testing.T) {
-	for what, until := range map[string]time.Duration{"under way": time.Second, "given up": 50 * time.Millisecond} {
-		play(t, what, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			l, turns := cohort(p, 1, holdfast.Cohort(64, time.Hour))
-			answer := make(chan struct{})
-			p.On(world.RenewRun, 1, redistest.HoldReply(answer))
-			ctx, cancel := context.WithTimeout(t.Context(), until)
-			defer cancel()
-			go l.Extend(ctx, time.Hour)
-			time.Sleep(100 * time.Millisecond)
-			next, passed := passOn(w, l, turns)
-			if left := w.PTTL(world.Name); passed || left > 30*time.Second {
-				t.Errorf("passed on: %v, to last for %v", passed, left)
-			}
-			close(answer)
 			w.Release(next)
 		})
 	}

@@ -42,8 +42,8 @@ func (h *hold) join(a *acquisition) {
 	}
 }
 
-// alike reports whether l is renewed as soon as an heir must be. A nested lease, which may have other options, need not
-// be. If its lease is longer, more is left of the hold than is passed on.
+// alike reports whether l is renewed as an heir must be: a nested lease may be fixed, or have another grace. Its length does
+// not matter, because the renewal that goes by it comes before the hold is over.
 func (c *cohort) alike(l *Lease) bool { return !l.fixed && l.grace() == c.terms.Grace }
 
 // makeHeir makes the lease of the next holder, with the next token. It returns nil if the hold may not
@@ -55,7 +55,7 @@ func (h *hold) makeHeir(last *Lease) (heir *Lease, held time.Duration) {
 	if c == nil || c.spare == 0 || now > c.until || h.count > 0 || h.gone || h.unsettled() || !c.alike(last) {
 		return nil, 0
 	}
-	// A hold that lasts for longer than Redis would give the heir, as after an Extend, is not passed on either:
+	// A hold that lasts for longer than Redis would give the heir, as after a longer nested lease, is not passed on either:
 	// if the heir dies, the hold would stay for as long. Redis gives it a lease, or the rest of a place.
 	most := max(c.terms.Lease, h.resource.(Queueing).Keeps())
 	if left := h.engine.AgeAt(h.deadline) - now; left < (c.terms.Lease+c.terms.Grace)/2 || left > most {
@@ -75,11 +75,18 @@ func (h *hold) makeHeir(last *Lease) (heir *Lease, held time.Duration) {
 	return l, held
 }
 
-// unsettled reports whether the hold is to stay, a request about it other than a renewal is under way, or the outcome of
-// one is unknown. The caller holds the mutex.
+// endCohort lets the hold be passed on no more, because a request other than its renewal may make Redis keep it for longer
+// than this process knows. The caller holds the mutex.
+func (h *hold) endCohort() {
+	if h.cohort != nil {
+		h.cohort.spare = 0
+	}
+}
+
+// unsettled reports whether the hold is to stay, a change of its count is under way, or something about it is unknown. The
+// caller holds the mutex.
 func (h *hold) unsettled() bool {
-	prolonged := h.seldom != nil && (h.seldom.lasting > 0 || h.seldom.prolongs != 0)
-	return h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect || prolonged
+	return h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect
 }
 
 // pass gives the heir to a waiter. If there is no waiter, it reports false, and the hold has ended.

@@ -84,6 +84,7 @@ func (h *hold) notEntered(call *conn.Call) {
 	notAfter, unheard := call.Outstanding()
 	h.mu.Lock()
 	h.entering = false
+	h.endCohort() // it may have prolonged the hold
 	over := h.count == 0 && !h.gone
 	h.gone = h.gone || over
 	lost := over && h.seldom != nil && len(h.seldom.kept) > 0

@@ -69,7 +69,6 @@ type seldom struct {
 	failure string        // why the last renewal failed; "" if it did not
 	failing time.Duration // when the first renewal of those that failed was due, by the Client's age
 
-	lasting  int   // how many calls of lastFor are under way
 	prolongs int64 // the not-after of requests that prolong it and were not heard, in microseconds of the server's clock; 0: none
 
 	stays time.Duration // until when it stays in Redis after its last lease, by the Client's age; 0: it does not

@@ -155,12 +155,16 @@ func (l *Lease) prolonging(call *conn.Call) *conn.Call {
 // the mutex held. If the lease has ended, it returns why.
 func (l *Lease) lastFor(ctx context.Context, d time.Duration, took func(*conn.Call)) error {
 	h := l.hold
-	if ended := l.why(); ended != nil {
+	h.mu.Lock()
+	ended := l.because()
+	if ended == nil { // in one step: from here on a Release passes nothing on
+		h.endCohort()
+	}
+	h.mu.Unlock()
+	if ended != nil {
 		return ended
 	}
 	call := l.prolonging(h.resource.Renew(h.owner(), d))
-	h.lasting(1)
-	defer h.lasting(-1)
 	err := h.renewedBy(ctx, call)
 	h.noteUnheard(call)
 	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
@@ -183,13 +187,6 @@ func (l *Lease) lastFor(ctx context.Context, d time.Duration, took func(*conn.Ca
 	took(call)
 	h.reschedule()
 	return nil
-}
-
-// lasting counts a lastFor of the hold: 1 when it begins, -1 when it ends.
-func (h *hold) lasting(delta int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.seldomToWrite().lasting += delta
 }
 
 // prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the

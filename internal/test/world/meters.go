@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/embedded"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 )
 
@@ -27,22 +28,16 @@ func (m meter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric
 	return counter{of: m.of, name: name}, nil
 }
 
+func (m meter) Int64UpDownCounter(name string, _ ...metric.Int64UpDownCounterOption) (metric.Int64UpDownCounter, error) {
+	return counter{of: m.of, name: name}, nil
+}
+
+// counter is a counter of either sort.
 type counter struct {
 	metricnoop.Int64Counter
+	embedded.Int64UpDownCounter
 	of   *Meters
 	name string
 }
 
 func (c counter) Add(_ context.Context, n int64, _ ...metric.AddOption) { c.of.Counted(c.name, n) }
-
-func (m meter) Int64UpDownCounter(name string, _ ...metric.Int64UpDownCounterOption) (metric.Int64UpDownCounter, error) {
-	return level{of: m.of, name: name}, nil
-}
-
-type level struct {
-	metricnoop.Int64UpDownCounter
-	of   *Meters
-	name string
-}
-
-func (l level) Add(_ context.Context, n int64, _ ...metric.AddOption) { l.of.Counted(l.name, n) }

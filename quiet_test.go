@@ -224,7 +224,7 @@ func TestACrowdWhereScriptsMayNotPublish(t *testing.T) {
 		if took, limit := time.Since(began), grants*150*time.Microsecond; took > limit {
 			t.Errorf("took %v, want %v at most", took, limit)
 		}
-		sent := func(command string) int { return int(ways[0].Count(command) + ways[1].Count(command)) }
+		sent := func(command string) int { return ways[0].Count(command) + ways[1].Count(command) }
 		if n := sent("EVAL") + sent("EVALSHA"); n > grants || sent("PUBLISH") == 0 {
 			t.Errorf("%d scripts for %d grants, and %d messages: the lock is not passed on within a process", n, grants, sent("PUBLISH"))
 		}

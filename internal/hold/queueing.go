@@ -58,6 +58,7 @@ type Released struct {
 // process.
 type Left int
 
+// For whom a release may free the resource.
 const (
 	LeftToNobody  Left = iota // or to a waiter of this Client
 	LeftOpen                  // to those outside the queue, for a moment

@@ -137,11 +137,11 @@ func TestAShortLeaseFailsNoLongOne(t *testing.T) {
 	})
 }
 
-// noting has r note the keys of what it is sent, with that round trip.
-func (r *fakeSender) noting(roundTrip time.Duration) (sent *[]string) {
+// noting has s note the keys of what it is sent, with that round trip.
+func (s *fakeSender) noting(roundTrip time.Duration) (sent *[]string) {
 	sent = new([]string)
-	r.known = func(string) string { return "a" }
-	r.send = func(_ context.Context, _ string, batch []Task, _ int) {
+	s.known = func(string) string { return "a" }
+	s.send = func(_ context.Context, _ string, batch []Task, _ int) {
 		for _, task := range batch {
 			*sent = append(*sent, task.Key())
 		}

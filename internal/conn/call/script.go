@@ -161,7 +161,8 @@ func (s *Script) Command(args []any, full bool) []any {
 // Hushed returns the script's quiet form; nil if it needs none.
 func (s *Script) Hushed() *Script { return s.quiet }
 
-// InBundle returns the bundle in which the script may run, nil if it runs alone only; AsPart
-// returns which part of that bundle it is.
+// InBundle returns the bundle in which the script may run, nil if it runs alone only.
 func (s *Script) InBundle() *Bundle { return s.bundle }
-func (s *Script) AsPart() int       { return s.part }
+
+// AsPart returns which part of its bundle the script is.
+func (s *Script) AsPart() int { return s.part }

@@ -74,6 +74,7 @@ func HasCode(err error, code string) bool {
 // Remedy is what ends a server's refusal.
 type Remedy int
 
+// Each remedy, and the refusals that it ends.
 const (
 	nothing  Remedy = iota // the call itself is wrong
 	Passage                // a failover, a slot on the move, a load

@@ -51,6 +51,7 @@ var ErrRetired = errors.New("the server has left the cluster")
 // Verdict is what an error makes the runner do.
 type Verdict int
 
+// Each verdict, and what the runner does about the error.
 const (
 	Final      Verdict = iota // return it to the caller
 	Again                     // the server or the network may recover: retry with backoff

@@ -83,7 +83,7 @@ func newWire(n *Node, conn net.Conn, era int64) *wire {
 	taken := false
 	options.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		if taken {
-			return dial.Stillborn{Err: fault.ErrSpent}, nil
+			return dial.Stillborn(fault.ErrSpent), nil
 		}
 		taken = true
 		return w.link(conn), nil

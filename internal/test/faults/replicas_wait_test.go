@@ -208,8 +208,8 @@ func (w *writes) prolong() {
 	for _, key := range w.rdb.Keys(ctx, "*").Val() {
 		if w.rdb.Type(ctx, key).Val() == "zset" {
 			now := time.Now() // other scores are no times
-			ends := &redis.ZRangeBy{Min: fmt.Sprint(now.UnixMilli()), Max: fmt.Sprint(now.Add(time.Hour).UnixMilli())}
-			for _, member := range w.rdb.ZRangeByScore(ctx, key, ends).Val() {
+			ends := redis.ZRangeArgs{Key: key, ByScore: true, Start: now.UnixMilli(), Stop: now.Add(time.Hour).UnixMilli()}
+			for _, member := range w.rdb.ZRangeArgs(ctx, ends).Val() {
 				w.rdb.ZIncrBy(ctx, key, float64(time.Minute.Milliseconds()), member)
 			}
 		} else if ttl := w.rdb.PTTL(ctx, key).Val(); ttl > 0 && ttl < time.Minute {

@@ -37,8 +37,17 @@ func TestChannelsOf(t *testing.T) {
 	}
 }
 
-// deaf is a connection with a server that never answers, and on which no deadline counts.
-type deaf struct{ net.Conn }
+// deaf is a connection with a server that reads and answers nothing, and on which no deadline counts. It tells of
+// each write that waits for the server.
+type deaf struct {
+	net.Conn
+	waits chan<- struct{}
+}
+
+func (d deaf) Write(b []byte) (int, error) {
+	d.waits <- struct{}{}
+	return d.Conn.Write(b)
+}
 
 func (deaf) SetDeadline(time.Time) error      { return nil }
 func (deaf) SetReadDeadline(time.Time) error  { return nil }
@@ -48,14 +57,14 @@ func (deaf) SetWriteDeadline(time.Time) error { return nil }
 func TestAnEarThatStopsWaitsForNoServer(t *testing.T) {
 	for _, hangs := range []string{"dial", "greeting"} {
 		t.Run(hangs, func(t *testing.T) {
-			dialled, over := make(chan struct{}, 100), make(chan struct{})
+			waits, over := make(chan struct{}, 100), make(chan struct{})
 			rdb := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				dialled <- struct{}{}
 				if hangs == "greeting" {
 					silent, other := net.Pipe()
 					go func() { <-over; _ = other.Close() }()
-					return deaf{silent}, nil
+					return deaf{silent, waits}, nil
 				}
+				waits <- struct{}{}
 				select {
 				case <-ctx.Done():
 				case <-over:
@@ -81,9 +90,9 @@ func TestAnEarThatStopsWaitsForNoServer(t *testing.T) {
 					<-done
 				}
 			}
-			go func() { <-dialled; cancel() }()
+			go func() { <-waits; cancel() }()
 			returns("Listen", func() { ear = Listen(ctx, m, "", m.Address(), "x") })
-			<-dialled // go-redis subscribes again
+			<-waits // go-redis subscribes again
 			returns("Stop", ear.Stop)
 		})
 	}

@@ -121,8 +121,9 @@ func JavaTokens() Option {
 // goroutine that is alone in its process gets its share: see docs/guarantees.md.
 //
 // If n or d is 0, each Release sends a request to Redis. Each Release also sends a request if the lease is
-// fixed or has Replicas or Supersede, if less than half of the lease is left, after an Extend or AtLeast, if the next waiter has other options, or while programs without Holdfast wait, such as Java
-// programs. n is at most 1000.
+// fixed or has Replicas or Supersede, if less than half of the lease is left, after an Extend or AtLeast, if the
+// next waiter has other options, or while programs without Holdfast wait, such as Java programs. n is at most
+// 1000.
 func Cohort(n int, d time.Duration) Option {
 	return func(s *hold.Settings) { s.LocalHandoffs, s.CohortTime = n, d }
 }

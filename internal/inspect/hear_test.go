@@ -37,8 +37,8 @@ func TestChannelsOf(t *testing.T) {
 	}
 }
 
-// deaf is a connection with a server that reads and answers nothing, and on which no deadline counts. It tells of
-// each write that waits for the server.
+// deaf is a connection with a server that reads and answers nothing, and on which no deadline counts. It
+// signals each write, which waits for the server.
 type deaf struct {
 	net.Conn
 	waits chan<- struct{}

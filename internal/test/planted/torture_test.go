@@ -20,8 +20,8 @@ type tortured struct {
 }
 
 // Each of these bugs once survived a run of the torture as it was then. Where a bug needs a fault that meets one
-// certain request, short pauses make that likely: a barrier's parties that never knew whether they had arrived, a
-// few each second, explain as many missing ones.
+// certain request, short pauses make that likely. The barrier's row needs many such faults: each party that gave up
+// before it knew whether it had arrived explains one that is missing, and some do so in each second.
 var torturedBugs = []tortured{
 	{"a release tells nobody", "-topology single -for 20s", "", "hand-overs took more than"},
 	{"a lease is not lost at its deadline while Redis is out of reach", "-topology single -for 20s", "", "told of a loss"},

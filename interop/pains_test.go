@@ -175,7 +175,7 @@ func TestADeadFairWaiterOfJava(t *testing.T) {
 		thread := w.redisson("live").Thread("t")
 		before := w.commands(scripts)
 		w.expect("false", thread, "fair.tryLock", "desk", 1000, -1)
-		if asked := w.commands(scripts) - before; asked < 100 {
+		if asked := w.commands(scripts) - before; asked < 20 { // one that waits for a message asks once or twice
 			t.Errorf("Java asked %d times in a second: say so in docs/redisson-interop.md", asked)
 		} else {
 			t.Logf("Java asked %d times in a second", asked)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -38,6 +40,22 @@ func TestServerClockSteppedForwardCostsOneAttempt(t *testing.T) {
 		}
 		redistest.Equal(t, b.executions(t, "k"), 6, "%d executions, want 6")
 	})
+}
+
+// A reply that takes just longer than the server is given is heard, since a read tries once more; but the estimate of
+// the server's clock is behind by as much, so the script was too late. The next request has longer.
+func TestAServerThatNeedsJustMoreThanItIsGivenIsServed(t *testing.T) {
+	for _, given := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
+		t.Run(given.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				b.proxy.OnCommand(func(redistest.Command) redistest.Fault {
+					return redistest.Delay(given + 500*time.Microsecond)
+				})
+				redistest.Check(t, runFor(time.Minute, b.Manager, newCount("k")))
+				time.Sleep(time.Minute) // what was asked beside the call is answered
+			}, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second })
+		})
+	}
 }
 
 func TestServerClockSteppedBackIsFollowed(t *testing.T) {

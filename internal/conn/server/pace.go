@@ -13,7 +13,8 @@ import (
 // than its patience is taken for frozen, and the request is sent again on a new connection. If that
 // were always the same second, a server that needs longer would never be heard, and each try would
 // add a connection to its load. So the patience doubles each time, up to the program's ReadTimeout,
-// and goes back by half with each reply that came in a quarter of it.
+// and with each reply that took more than three quarters of it. It goes back by half with each that came
+// in a quarter of it.
 type Pace struct {
 	least, most time.Duration
 	now         atomic.Int64 // ns
@@ -75,7 +76,10 @@ func (p *Pace) heard(took time.Duration) {
 	} else if p.late.Load() != 0 {
 		p.late.Store(0)
 	}
-	if now := p.patience(); now > p.least && took < now/4 {
+	switch now := p.patience(); {
+	case took > now-now/4:
+		p.silent(now) // the next reply may be too late, and the script may have been
+	case now > p.least && took < now/4:
 		p.now.CompareAndSwap(int64(now), int64(max(now/2, p.least)))
 	}
 }

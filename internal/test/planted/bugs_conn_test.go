@@ -131,6 +131,8 @@ var connBugs = []bug{
 		at: "internal/conn/server carrier.nextBatch", old: "min(count, 1)", new: "min(count, maxBatch)"},
 	{name: "a slow server is never given longer", by: "internal/test/faults TestALeaseOutlastsASlowServer",
 		at: "internal/conn/server Pace.silent", old: "min(2*patience, p.most)", new: "patience"},
+	{name: "a server that needs just what it is given never gets longer", by: "internal/conn TestAServerThatNeedsJustMoreThanItIsGivenIsServed",
+		at: "internal/conn/server Pace.heard", old: "p.silent(now)", new: "_ = now"},
 	{name: "MISCONF ends a clean-up", by: "internal/conn/fault TestEachRefusalInEachForm",
 		at: "internal/conn/fault mended", old: ", \"MISCONF \""},
 	{name: "what Redis 6 returns from a script is not read", by: "internal/conn/fault TestEachRefusalInEachForm",

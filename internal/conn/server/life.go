@@ -55,7 +55,7 @@ func (n *Node) connect(ctx context.Context) (*wire, error) {
 	}
 	if err != nil {
 		if fault.IsTimeout(err) {
-			n.gate.pace.silent(patience)
+			n.gate.pace.raise(patience)
 		}
 		w.end()
 		return nil, err

@@ -115,7 +115,7 @@ func (n *Node) lost(w *wire, how loss) {
 		return
 	}
 	if how == silent {
-		n.gate.pace.silent(w.patience)
+		n.gate.pace.raise(w.patience)
 	}
 	switch {
 	case how != hungUp:

@@ -52,9 +52,9 @@ func (p *Pace) wide(now time.Time) bool {
 	return at != 0 && now.Sub(time.Unix(0, at)) < 2*call.MaxWindow
 }
 
-// silent records that no reply came within the patience that the server had. Of the waits that ended
-// together only one counts.
-func (p *Pace) silent(patience time.Duration) {
+// raise doubles the patience if that is still what it was: no reply came within it, or only just. Of the waits
+// that ended together only one counts.
+func (p *Pace) raise(patience time.Duration) {
 	p.now.CompareAndSwap(int64(patience), int64(min(2*patience, p.most)))
 }
 
@@ -78,7 +78,7 @@ func (p *Pace) heard(took time.Duration) {
 	}
 	switch now := p.patience(); {
 	case took > now-now/4:
-		p.silent(now) // the next reply may be too late, and the script may have been
+		p.raise(now) // the next reply may be too late, and the script may have been
 	case now > p.least && took < now/4:
 		p.now.CompareAndSwap(int64(now), int64(max(now/2, p.least)))
 	}

@@ -65,7 +65,7 @@ func (u *unhurried) Read(b []byte) (int, error) {
 	case n > 0 && u.counts:
 		u.pace.heard(took)
 	case errors.Is(err, os.ErrDeadlineExceeded) && took >= u.patience:
-		u.pace.silent(u.patience)
+		u.pace.raise(u.patience)
 	}
 	return n, err
 }

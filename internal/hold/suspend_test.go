@@ -4,47 +4,22 @@
 package hold_test
 
 import (
-	"context"
 	"errors"
-	"net"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// far is a connection to a server that is rtt away.
-type far struct {
-	net.Conn
-	rtt time.Duration
-}
-
-func (c far) Write(b []byte) (int, error) {
-	time.Sleep(c.rtt)
-	return c.Conn.Write(b)
-}
-
-// asleep runs scene with a lease on "a" that has just been granted. The lease is from a Client, and
-// its server is rtt away. The test runs in real time, because virtual time has only one clock.
-func asleep(t *testing.T, rtt time.Duration, option holdfast.LeaseOption, scene func(t *testing.T, server *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease)) {
+// asleep runs scene with a lease on "a" that has just been granted. It runs in real time, because virtual time has only
+// one clock.
+func asleep(t *testing.T, option holdfast.LeaseOption, scene func(t *testing.T, server *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease)) {
 	t.Parallel()
 	server := redistest.Mini(t)
 	proxy := server.Proxy()
-	rdb := proxy.Client(t, func(o *redis.Options) {
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := proxy.Dial(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			time.Sleep(rtt)
-			return far{conn, rtt}, nil
-		}
-	})
-	c := holdfast.New(rdb)
+	c := holdfast.New(proxy.Client(t))
 	defer func() { _ = c.Close() }()
 	l, err := c.Mutex("a", option).Lock(t.Context())
 	redistest.Must(t, err)
@@ -53,11 +28,11 @@ func asleep(t *testing.T, rtt time.Duration, option holdfast.LeaseOption, scene 
 
 // asEach runs scene for a renewed and for a fixed lease. length is long, so that delays on a busy
 // machine are far from the bounds of the test.
-func asEach(t *testing.T, rtt time.Duration, scene func(t *testing.T, server *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease)) {
+func asEach(t *testing.T, scene func(t *testing.T, server *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease)) {
 	for name, option := range map[string]holdfast.LeaseOption{
 		"renewed": holdfast.Renewed(length), "fixed": holdfast.Fixed(length),
 	} {
-		t.Run(name, func(t *testing.T) { asleep(t, rtt, option, scene) })
+		t.Run(name, func(t *testing.T) { asleep(t, option, scene) })
 	}
 }
 
@@ -82,7 +57,9 @@ const (
 )
 
 func TestAWallClockThatWasSetEndsNoLeaseThatRedisHas(t *testing.T) {
-	asEach(t, 100*time.Millisecond, func(t *testing.T, _ *redistest.MiniServer, _ *redistest.FaultProxy, l *holdfast.Lease) {
+	asEach(t, func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
+		// Long after a try for which no time is left, and long before the sixth is over.
+		proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.DelayReply(500 * time.Millisecond) })
 		(*hold.Lease)(l).WallClockRanOn(nap)
 		select {
 		case <-l.Done():
@@ -94,7 +71,7 @@ func TestAWallClockThatWasSetEndsNoLeaseThatRedisHas(t *testing.T) {
 }
 
 func TestALeaseThatRanOutWhileTheMachineSleptIsLostWhenItWakes(t *testing.T) {
-	asEach(t, time.Millisecond, func(t *testing.T, server *redistest.MiniServer, _ *redistest.FaultProxy, l *holdfast.Lease) {
+	asEach(t, func(t *testing.T, server *redistest.MiniServer, _ *redistest.FaultProxy, l *holdfast.Lease) {
 		server.Del("a")
 		(*hold.Lease)(l).WallClockRanOn(nap)
 		// The first regular renewal would come after a third of the lease.
@@ -107,7 +84,7 @@ func TestALeaseThatRanOutWhileTheMachineSleptIsLostWhenItWakes(t *testing.T) {
 // The answer to a renewal that was under way when the machine went to sleep says nothing of the time since, and does not
 // give Redis another sixth.
 func TestAnAnswerFromBeforeTheSleepVouchesForNothing(t *testing.T) {
-	asleep(t, time.Millisecond, holdfast.Renewed(length), func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
+	asleep(t, holdfast.Renewed(length), func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
 		proxy.Refuse(true)
 		proxy.Cut()
 		answer := (*hold.Lease)(l).WallClockRanOnDuringARenewal(nap)
@@ -119,7 +96,7 @@ func TestAnAnswerFromBeforeTheSleepVouchesForNothing(t *testing.T) {
 }
 
 func TestAMachineThatWakesWithoutRedisLosesItsLeasesAfterASixth(t *testing.T) {
-	asEach(t, time.Millisecond, func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
+	asEach(t, func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
 		proxy.Refuse(true)
 		proxy.Cut()
 		(*hold.Lease)(l).WallClockRanOn(nap)

@@ -58,7 +58,7 @@ const (
 
 func TestAWallClockThatWasSetEndsNoLeaseThatRedisHas(t *testing.T) {
 	asEach(t, func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
-		// Long after a try for which no time is left, and long before the sixth is over.
+		// A reply comes long after a try would end that had no time, and long before the sixth of the lease is over.
 		proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.DelayReply(500 * time.Millisecond) })
 		(*hold.Lease)(l).WallClockRanOn(nap)
 		select {

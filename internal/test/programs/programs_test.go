@@ -395,6 +395,7 @@ func (g *program) step(rt *rapid.T) {
 	}
 }
 
+// time passes in short slices, or in long ones: else a lease of 30 s would hardly be renewed while other calls run.
 func (g *program) time(rt *rapid.T) {
 	slice := rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 500 * time.Millisecond}).Draw(rt, "slice")
 	for range rapid.IntRange(1, 30).Draw(rt, "slices") {

@@ -15,8 +15,9 @@ type generator struct {
 	flags     []string
 }
 
+// A bug that only random programs find needs some 5,000 of them.
 var (
-	programs = generator{"internal/test/programs", "TestRandomPrograms", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+	programs = generator{"internal/test/programs", "TestRandomPrograms", []string{"-rapid.checks=50000", "-rapid.steps=50", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 	queues   = generator{"internal/test/programs", "TestRandomQueues", []string{"-rapid.checks=40000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 	slots    = generator{"rwlock", "TestRandomSlots", []string{"-slots=4000"}}
 	quorums  = generator{"quorum", "TestQuorum_Histories", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
@@ -41,7 +42,7 @@ func TestAGeneratorFindsTheBug(t *testing.T) {
 		t.Run(g.bug, func(t *testing.T) {
 			b := called(t, g.bug)
 			began := time.Now()
-			out, err := runAlone(t, 14*time.Minute, long, b, g.by.pkg, []string{g.by.test}, g.by.flags...)
+			out, err := runAlone(t, 30*time.Minute, long, b, g.by.pkg, []string{g.by.test}, g.by.flags...)
 			if err == nil || !strings.Contains(out, "--- FAIL: "+g.by.test) {
 				t.Fatalf("%s passes with it: %v\n%s", g.by.test, err, out)
 			}

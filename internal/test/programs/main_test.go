@@ -35,13 +35,17 @@ func kindOf(name string) lockertest.Kind {
 
 type actions = map[string]func(*rapid.T)
 
-// some draws some of the actions. With fewer actions a program goes deeper into each.
+// some draws some of the actions: two, or about half of them. With fewer actions a program goes deeper into each.
 func some(rt *rapid.T, all actions) actions {
+	names := rapid.Permutation(slices.Sorted(maps.Keys(all))).Draw(rt, "actions")
+	if rapid.Bool().Draw(rt, "two") {
+		names = names[:2]
+	} else {
+		names = names[:rapid.IntRange(0, len(names)).Draw(rt, "how many")]
+	}
 	chosen := actions{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if rapid.Bool().Draw(rt, name) {
-			chosen[name] = all[name]
-		}
+	for _, name := range names {
+		chosen[name] = all[name]
 	}
 	return chosen
 }

@@ -65,6 +65,7 @@ type program struct {
 	margin  time.Duration
 	spoilt  map[string]time.Duration // by name: when Redis lost the lock
 	looked  time.Duration            // the last check
+	met     atomic.Bool              // a fault has come
 	tokens  map[string]int64
 	since   map[holdfast.Owner]time.Duration // when the program asked for the first lease of a hold
 }
@@ -78,10 +79,10 @@ type term struct {
 // promised is a lease and what the lease promises.
 type promised struct {
 	*holdfast.Lease
-	of      *world.Process
-	lock    int
-	renewed time.Duration // its length if it is renewed
-	sure    time.Duration // the lease lasts until then, whatever the wire does
+	of   *world.Process
+	lock int
+	how  term
+	sure time.Duration // the lease lasts until then, whatever the wire does
 }
 
 // programCall is a call, and what comes of it.
@@ -121,7 +122,7 @@ func (g *program) drawShape(rt *rapid.T) {
 	}
 	g.short, g.long = drawTerm(rt, "short"), drawTerm(rt, "long")
 	if rapid.Bool().Draw(rt, "one length") { // a hold is hardly passed on after a lease of another length
-		g.long.length = g.short.length
+		g.long = term{g.short.length, !g.short.renewed}
 	}
 }
 
@@ -146,20 +147,24 @@ func (g *program) actions(rt *rapid.T) actions {
 	if chosen["fault"] != nil {
 		g.margin += latest
 	}
-	chosen["lock"], chosen["lock more"], chosen["release"], chosen["time"], chosen[""] = g.lock, g.lock, g.release, g.time, g.check
+	chosen["lock"], chosen["lock more"], chosen["release"], chosen["time"], chosen[""] = g.lock, g.lineUp, g.release, g.time, g.check
 	return chosen
 }
 
-// option draws how a lock is held: in one of the program's two ways.
-func (g *program) option(rt *rapid.T) (holdfast.LeaseOption, term) {
-	how := g.short
+// way draws how a lock is held: in one of the program's two ways.
+func (g *program) way(rt *rapid.T) term {
 	if rapid.Bool().Draw(rt, "the long way") {
-		how = g.long
+		return g.long
 	}
+	return g.short
+}
+
+// option returns the option that makes a lease last so.
+func (how term) option() holdfast.LeaseOption {
 	if how.renewed {
-		return holdfast.Renewed(how.length), how
+		return holdfast.Renewed(how.length)
 	}
-	return holdfast.Fixed(how.length), how
+	return holdfast.Fixed(how.length)
 }
 
 // drawLock draws a lock, mostly the first, so that there are waiters.
@@ -175,28 +180,36 @@ func (g *program) do(what string, parent context.Context, limit time.Duration, f
 	return c
 }
 
-func (g *program) lock(rt *rapid.T) { g.acquire(rt, g.p, g.drawLock(rt), context.Background()) }
+func (g *program) lock(rt *rapid.T) {
+	g.acquire(rt, g.p, g.drawLock(rt), g.way(rt), context.Background())
+}
+
+// lineUp waits for the first lock, to hold it as those before it in the line do, so that it may be passed on.
+func (g *program) lineUp(rt *rapid.T) { g.acquire(rt, g.p, 0, g.short, context.Background()) }
 
 func (g *program) nested(rt *rapid.T) {
 	outer := g.any(rt)
-	g.acquire(rt, outer.of, outer.lock, outer.Context(context.Background()))
+	g.acquire(rt, outer.of, outer.lock, g.way(rt), outer.Context(context.Background()))
 }
 
-// exchange takes another lease of a hold and gives the first lease back.
+// exchange takes a lease of the other way on a hold, gives the first lease back, and keeps the other for a while.
 func (g *program) exchange(rt *rapid.T) {
-	outer := g.any(rt)
-	g.acquire(rt, outer.of, outer.lock, outer.Context(context.Background()))
+	outer, how := g.any(rt), g.short
+	if outer.how == how {
+		how = g.long
+	}
+	g.acquire(rt, outer.of, outer.lock, how, outer.Context(context.Background()))
 	g.check(rt)
 	if outer.Err() == nil {
 		g.giveBack(outer)
+		g.time(rt)
 	}
 }
 
-func (g *program) acquire(rt *rapid.T, p *world.Process, lock int, parent context.Context) {
-	option, how := g.option(rt)
+func (g *program) acquire(rt *rapid.T, p *world.Process, lock int, how term, parent context.Context) {
 	limit := time.Duration(rapid.SampledFrom([]int{10, 1000, 20_000, 20_000}).Draw(rt, "limit")) * time.Millisecond
 	name := g.locks[lock].name
-	locker := g.locks[lock].Locker(p.Client, name, option, g.cohort)
+	locker := g.locks[lock].Locker(p.Client, name, how.option(), g.cohort)
 	floor := g.tokens[name]
 	g.do(fmt.Sprintf("lock %s %v within %v", name, how, limit), parent, limit, func(ctx context.Context, c *programCall) error {
 		c.token = floor
@@ -211,19 +224,20 @@ func (g *program) acquire(rt *rapid.T, p *world.Process, lock int, parent contex
 
 // promise says what a lease promises that was asked for at that time.
 func (g *program) promise(l *holdfast.Lease, p *world.Process, lock int, how term, began time.Duration) *promised {
-	if how.renewed {
-		return &promised{Lease: l, of: p, lock: lock, renewed: how.length}
+	promise := &promised{Lease: l, of: p, lock: lock, how: how}
+	if !how.renewed {
+		promise.sure = began + how.length - g.margin
 	}
-	return &promised{Lease: l, of: p, lock: lock, sure: began + how.length - g.margin}
+	return promise
 }
 
 // passOn moves a hold with one lease to the other process.
 func (g *program) passOn(rt *rapid.T) {
 	l := g.any(rt)
 	to := map[*world.Process]*world.Process{g.p: g.rival, g.rival: g.p}[l.of]
-	option, how := g.option(rt)
+	how := g.way(rt)
 	lock := g.locks[l.lock]
-	heir, can := lock.Locker(to.Client, lock.name, option).(interface {
+	heir, can := lock.Locker(to.Client, lock.name, how.option()).(interface {
 		Attach(context.Context, holdfast.Owner) (*holdfast.Lease, error)
 	})
 	if !can || len(g.pending) > 0 || slices.ContainsFunc(g.held, func(h *promised) bool { return h != l && h.Owner() == l.Owner() }) {
@@ -331,6 +345,7 @@ func (g *program) fault(rt *rapid.T) {
 		}
 		g.note("%s meets %v, late %v", s.Script, fault, late)
 		g.feel(late)
+		g.met.Store(true)
 		return fault
 	})
 }
@@ -397,19 +412,25 @@ func (g *program) step(rt *rapid.T) {
 
 // time passes in short slices, or in long ones: else a lease of 30 s would hardly be renewed while other calls run.
 func (g *program) time(rt *rapid.T) {
-	slice := rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 500 * time.Millisecond}).Draw(rt, "slice")
-	for range rapid.IntRange(1, 30).Draw(rt, "slices") {
-		time.Sleep(slice)
-		g.check(rt)
-	}
+	slice := rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 500 * time.Millisecond, g.short.length / 12}).Draw(rt, "slice")
+	g.pass(rt, rapid.IntRange(1, 30).Draw(rt, "slices"), slice)
 }
 
 // rest leaves the wire without faults for a long time.
 func (g *program) rest(rt *rapid.T) {
 	g.p.Each(nil)
-	for range rapid.IntRange(1, 6).Draw(rt, "rest") {
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+	g.pass(rt, rapid.IntRange(1, 6).Draw(rt, "rest"), 5*time.Second)
+}
+
+// pass lets time pass in slices, and checks after each. It stops when a fault has come, so that other calls meet what the
+// fault makes late.
+func (g *program) pass(rt *rapid.T, slices int, slice time.Duration) {
+	g.met.Store(false)
+	for range slices {
+		if g.met.Load() {
+			return
+		}
+		time.Sleep(slice)
 		g.check(rt)
 	}
 }
@@ -471,7 +492,7 @@ func (g *program) explain(rt *rapid.T, h *promised) {
 	case g.spoiltSince(h):
 	case g.looked < h.sure && g.w.Now() < h.sure:
 		g.fatal(rt, "at %v: %s was to last until %v: %v", g.w.Now(), name, h.sure, h.Err())
-	case h.renewed > 0 && g.looked > g.calm()+afterEffect+h.renewed:
+	case h.how.renewed && g.looked > g.calm()+afterEffect+h.how.length:
 		g.fatal(rt, "at %v: %s is renewed, and nothing has been wrong since %v: %v", g.w.Now(), name, g.calm()+afterEffect, h.Err())
 	}
 }
@@ -503,6 +524,7 @@ func (g *program) over(rt *rapid.T) {
 			g.held = append(g.held, c.lease)
 		}
 	}
+	g.pass(rt, 4, 10*time.Second) // what is held stays held
 	for _, h := range g.held {
 		if h.Release(context.Background()) == nil {
 			g.ended = append(g.ended, h.Lease)

@@ -17,7 +17,7 @@ type generator struct {
 
 // A bug that only random programs find needs some 5,000 of them.
 var (
-	programs = generator{"internal/test/programs", "TestRandomPrograms", []string{"-rapid.checks=50000", "-rapid.steps=50", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+	programs = generator{"internal/test/programs", "TestRandomPrograms", []string{"-rapid.checks=60000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 	queues   = generator{"internal/test/programs", "TestRandomQueues", []string{"-rapid.checks=40000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 	slots    = generator{"rwlock", "TestRandomSlots", []string{"-slots=4000"}}
 	quorums  = generator{"quorum", "TestQuorum_Histories", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}

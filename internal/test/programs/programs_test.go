@@ -94,17 +94,19 @@ type programCall struct {
 }
 
 func TestRandomPrograms(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		programs := 0
-		rapidtest.Check(t, func(rt *rapid.T) {
-			programs++
-			g := &program{
-				story: story{w: w, born: w.Now()}, locks: newProgramLocks(programs), p: w.Process(), rival: w.Process(),
-				spoilt: map[string]time.Duration{}, tokens: map[string]int64{}, since: map[holdfast.Owner]time.Duration{},
-			}
-			g.drawShape(rt)
-			defer g.over(rt)
-			rt.Repeat(g.actions(rt))
+	programs := 0
+	rapidtest.Rounds(t, 10, func(check func(testing.TB, func(*rapid.T))) {
+		world.Play(t, func(t *testing.T, w *world.World) { // a world keeps all processes that it has had
+			check(t, func(rt *rapid.T) {
+				programs++
+				g := &program{
+					story: story{w: w, born: w.Now()}, locks: newProgramLocks(programs), p: w.Process(), rival: w.Process(),
+					spoilt: map[string]time.Duration{}, tokens: map[string]int64{}, since: map[holdfast.Owner]time.Duration{},
+				}
+				g.drawShape(rt)
+				defer g.over(rt)
+				rt.Repeat(g.actions(rt))
+			})
 		})
 	})
 }
@@ -192,26 +194,32 @@ func (g *program) nested(rt *rapid.T) {
 	g.acquire(rt, outer.of, outer.lock, g.way(rt), outer.Context(context.Background()))
 }
 
-// exchange takes a lease of the other way on a hold, gives the first lease back, and keeps the other for a while.
+// exchange takes a lease of the other way on a hold, and gives the first lease back. In half of the cases it gives the other
+// back after a while too, and the lock is left alone for a while.
 func (g *program) exchange(rt *rapid.T) {
 	outer, how := g.any(rt), g.short
 	if outer.how == how {
 		how = g.long
 	}
-	g.acquire(rt, outer.of, outer.lock, how, outer.Context(context.Background()))
+	c := g.acquire(rt, outer.of, outer.lock, how, outer.Context(context.Background()))
 	g.check(rt)
-	if outer.Err() == nil {
-		g.giveBack(outer)
-		g.time(rt)
+	if outer.Err() != nil {
+		return
+	}
+	g.giveBack(outer)
+	g.pass(rt, rapid.IntRange(0, 12).Draw(rt, "twelfths"), how.length/12)
+	if slices.Contains(g.held, c.lease) && rapid.Bool().Draw(rt, "no longer") {
+		g.giveBack(c.lease)
+		g.pass(rt, rapid.IntRange(0, 12).Draw(rt, "sixths"), how.length/6)
 	}
 }
 
-func (g *program) acquire(rt *rapid.T, p *world.Process, lock int, how term, parent context.Context) {
+func (g *program) acquire(rt *rapid.T, p *world.Process, lock int, how term, parent context.Context) *programCall {
 	limit := time.Duration(rapid.SampledFrom([]int{10, 1000, 20_000, 20_000}).Draw(rt, "limit")) * time.Millisecond
 	name := g.locks[lock].name
 	locker := g.locks[lock].Locker(p.Client, name, how.option(), g.cohort)
 	floor := g.tokens[name]
-	g.do(fmt.Sprintf("lock %s %v within %v", name, how, limit), parent, limit, func(ctx context.Context, c *programCall) error {
+	return g.do(fmt.Sprintf("lock %s %v within %v", name, how, limit), parent, limit, func(ctx context.Context, c *programCall) error {
 		c.token = floor
 		l, err := locker.Lock(ctx)
 		if err != nil {
@@ -412,7 +420,7 @@ func (g *program) step(rt *rapid.T) {
 
 // time passes in short slices, or in long ones: else a lease of 30 s would hardly be renewed while other calls run.
 func (g *program) time(rt *rapid.T) {
-	slice := rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 500 * time.Millisecond, g.short.length / 12}).Draw(rt, "slice")
+	slice := rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 500 * time.Millisecond}).Draw(rt, "slice")
 	g.pass(rt, rapid.IntRange(1, 30).Draw(rt, "slices"), slice)
 }
 

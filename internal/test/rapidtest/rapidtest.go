@@ -18,9 +18,15 @@ func Check(t *testing.T, sequence func(*rapid.T)) {
 	CheckOneIn(t, 10, sequence)
 }
 
-// CheckOneIn is rapid.Check in a bubble. It plays as many sequences as [redistest.SequencesOneIn] says. rapid
-// itself lets no more than a day pass in one go, and in a bubble a day is short.
+// CheckOneIn is rapid.Check in a bubble. It plays as many sequences as [redistest.SequencesOneIn] says.
 func CheckOneIn(t *testing.T, n int, sequence func(*rapid.T)) {
+	t.Helper()
+	Rounds(t, n, func(check func(testing.TB, func(*rapid.T))) { check(t, sequence) })
+}
+
+// Rounds plays as many sequences as [redistest.SequencesOneIn] says, in rounds: rapid itself lets no more than a day pass in
+// one go, and in a bubble a day is short. Each round calls check once, with the test of its own bubble if it has one.
+func Rounds(t *testing.T, n int, round func(check func(testing.TB, func(*rapid.T)))) {
 	t.Helper()
 	redistest.SequencesOneIn(t, n)
 	const checks = "rapid.checks"
@@ -33,9 +39,11 @@ func CheckOneIn(t *testing.T, n int, sequence func(*rapid.T)) {
 			t.Fatal(err)
 		}
 		before := played
-		rapid.Check(timeless{t}, func(rt *rapid.T) {
-			played++
-			sequence(rt)
+		round(func(t testing.TB, sequence func(*rapid.T)) {
+			rapid.Check(timeless{t}, func(rt *rapid.T) {
+				played++
+				sequence(rt)
+			})
 		})
 		if t.Failed() || given("rapid.seed") || given("rapid.failfile") || played == before {
 			break // another round would be the same

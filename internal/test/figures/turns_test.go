@@ -123,7 +123,8 @@ func oneTurn(ctx context.Context, m holdfast.Locker) error {
 	return l.Release(context.WithoutCancel(ctx))
 }
 
-// A planned failover behind Sentinel, in the midst of turns of two processes.
+// A planned failover behind Sentinel, in the midst of turns of two processes. It may forget what a Semaphore was given back,
+// for good: then fewer take turns at once.
 func plannedFailover(t *testing.T) {
 	s := redistest.Sentinel(t)
 	for _, what := range slices.Sorted(maps.Keys(turnsOf)) {
@@ -131,11 +132,10 @@ func plannedFailover(t *testing.T) {
 		over, stop := context.WithCancel(t.Context())
 		var turns atomic.Int64
 		var all sync.WaitGroup
-		for i := range 2 {
+		counted := clienttest.OpenClient(t, s.Client(t)).Semaphore("counted turns")
+		_, _ = counted.TrySetPermits(t.Context(), 3)
+		for range 2 {
 			c := clienttest.OpenClient(t, s.Client(t))
-			if i == 0 {
-				_, _ = c.Semaphore("counted turns").TrySetPermits(t.Context(), 3)
-			}
 			for range 3 {
 				all.Go(func() {
 					for over.Err() == nil {
@@ -160,8 +160,10 @@ func plannedFailover(t *testing.T) {
 		<-failing
 		stop()
 		all.Wait()
-		verdict(t, what+", turns in each second after a planned failover, two processes", "half of before from the third on",
-			slices.Min(seconds[2:]) >= before/2, "%d before; %v", before, seconds)
+		left, err := counted.Available(t.Context())
+		redistest.Check(t, err)
+		verdict(t, what+", turns in each second after a planned failover, two processes", "half of before from the third on, for the permits left",
+			slices.Min(seconds[2:]) >= before/2*int64(min(left, 3))/3, "%d before; %v; %d permits left", before, seconds, left)
 	}
 }
 

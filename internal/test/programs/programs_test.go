@@ -149,7 +149,7 @@ func (g *program) actions(rt *rapid.T) actions {
 	if chosen["fault"] != nil {
 		g.margin += latest
 	}
-	chosen["lock"], chosen["lock more"], chosen["release"], chosen["time"], chosen[""] = g.lock, g.lineUp, g.release, g.time, g.check
+	chosen["lock"], chosen["line up"], chosen["release"], chosen["time"], chosen[""] = g.lock, g.lineUp, g.release, g.time, g.check
 	return chosen
 }
 
@@ -186,8 +186,12 @@ func (g *program) lock(rt *rapid.T) {
 	g.acquire(rt, g.p, g.drawLock(rt), g.way(rt), context.Background())
 }
 
-// lineUp waits for the first lock, to hold it as those before it in the line do, so that it may be passed on.
-func (g *program) lineUp(rt *rapid.T) { g.acquire(rt, g.p, 0, g.short, context.Background()) }
+// lineUp has callers wait for the first lock, all to hold it in the same way, so that it may be passed on.
+func (g *program) lineUp(rt *rapid.T) {
+	for range rapid.IntRange(1, 4).Draw(rt, "callers") {
+		g.acquire(rt, g.p, 0, g.short, context.Background())
+	}
+}
 
 func (g *program) nested(rt *rapid.T) {
 	outer := g.any(rt)
@@ -195,7 +199,7 @@ func (g *program) nested(rt *rapid.T) {
 }
 
 // exchange takes a lease of the other way on a hold, and gives the first lease back. In half of the cases it gives the other
-// back after a while too, and the lock is left alone for a while.
+// back after a while too, and leaves the lock alone for another while.
 func (g *program) exchange(rt *rapid.T) {
 	outer, how := g.any(rt), g.short
 	if outer.how == how {

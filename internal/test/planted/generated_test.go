@@ -15,7 +15,7 @@ type generator struct {
 	flags     []string
 }
 
-// A bug that only random programs find needs some 5,000 of them.
+// The bugs that random programs have to find need thousands of them.
 var (
 	programs = generator{"internal/test/programs", "TestRandomPrograms", []string{"-rapid.checks=60000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 	queues   = generator{"internal/test/programs", "TestRandomQueues", []string{"-rapid.checks=40000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}

@@ -105,7 +105,7 @@ func runAlone(t *testing.T, patience time.Duration, step step, b bug, pkg string
 	t.Helper()
 	replaced := overlay(t, b.plant(t))
 	warmUp(t, pkg)
-	ctx, cancel := context.WithTimeout(t.Context(), patience+15*time.Minute) // it would kill the go command, not the tests
+	ctx, cancel := context.WithTimeout(t.Context(), patience+15*time.Minute) // which ends the go command only: its tests end by patience
 	defer cancel()
 	args := slices.Concat([]string{"test"}, quickBuild, []string{
 		"-count=1", "-timeout=" + patience.String(), "-overlay=" + replaced, "-run=" + pattern(tests), "./" + pkg,

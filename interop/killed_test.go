@@ -55,8 +55,7 @@ func TestAGoWaiterIsKilled(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			everywhere(t, Oldest, func(t *testing.T, w *world) {
 				thread := w.redisson("r").Thread("t")
-				l, err := w.holdfast().FairMutex("held").Lock(w.ctx) // never releases in the open
-				redistest.Must(t, err)
+				l := w.grant(w.ctx, w.holdfast().FairMutex("held").Lock) // never releases in the open
 				waiting := w.sleeps(thread, "lock.lock", "held")
 				child := w.holder(kind)
 				redistest.Eventually(t, patience, "the process waits", func() error {

@@ -50,7 +50,7 @@ const (
 	anyReaders   = writerWeight - 1
 )
 
-func leaseTaker(lock func(ctx context.Context) (*holdfast.Lease, error)) taker {
+func leaseTaker(lock locking) taker {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		l, err := lock(ctx)
 		if err != nil {

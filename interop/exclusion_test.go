@@ -31,7 +31,7 @@ const (
 func TestGoAndJavaExcludeEachOther(t *testing.T) {
 	for _, p := range pairs {
 		t.Run(p.name, func(t *testing.T) {
-			everywhere(t, p.since, func(t *testing.T, w *world) { w.exclude(p) })
+			onServers(t, p.since, long() || p.clustered, func(t *testing.T, w *world) { w.exclude(p) })
 		})
 	}
 }

@@ -50,23 +50,15 @@ func eachVersion(t *testing.T, since string, test func(t *testing.T, version str
 // everywhere runs a test with every tested version from since on. It runs the test on one server
 // and, at full counts, also on a cluster with sharded channels.
 func everywhere(t *testing.T, since string, test func(t *testing.T, w *world)) {
-	eachVersion(t, since, func(t *testing.T, version string) {
-		t.Run("single", func(t *testing.T) { test(t, newWorld(t, version)) })
-		if long() && !older(version, sharding) {
-			t.Run("cluster", func(t *testing.T) { test(t, newClusterWorld(t, version)) })
-		}
-	})
+	onServers(t, since, long(), test)
 }
 
-// onACluster runs a test with every version that uses sharded channels. It is for short runs: at
-// full counts everywhere runs the whole test, of which this is a part.
-func onACluster(t *testing.T, since string, test func(t *testing.T, w *world)) {
-	if long() {
-		t.Skip("at full counts this is a part of the tests that run everywhere")
-	}
+// onServers is everywhere, for a test that runs on a cluster at other counts too.
+func onServers(t *testing.T, since string, cluster bool, test func(t *testing.T, w *world)) {
 	eachVersion(t, since, func(t *testing.T, version string) {
-		if !older(version, sharding) {
-			test(t, newClusterWorld(t, version))
+		t.Run("single", func(t *testing.T) { test(t, newWorld(t, version, "single")) })
+		if cluster && !older(version, sharding) {
+			t.Run("cluster", func(t *testing.T) { test(t, newWorld(t, version, "cluster")) })
 		}
 	})
 }
@@ -112,39 +104,24 @@ type world struct {
 	java     *Java
 }
 
-// newWorld starts a server and a Java process.
-func newWorld(t *testing.T, version string) *world {
+// newWorld starts a server, or a cluster of three masters, and finds the Java process that all tests of a version share.
+// The cluster has sharded channels if the server supports them.
+func newWorld(t *testing.T, version, topology string) *world {
 	t.Helper()
-	w := &world{t: t, version: version, topology: "single"}
-	w.start()
-	server := redistest.Server(t)
-	w.addrs = []string{server.Addr()}
-	w.rdb = server.Admin()
-	w.dial = func() redis.UniversalClient { return server.Client(t) }
-	return w
-}
-
-// newClusterWorld starts a cluster of three masters and a Java process. The cluster has sharded
-// channels if the server supports them.
-func newClusterWorld(t *testing.T, version string) *world {
-	t.Helper()
-	w := &world{t: t, version: version, topology: "cluster"}
-	w.start()
-	cluster := redistest.Cluster(t, 3, 0)
-	w.addrs = cluster.Addrs()
-	w.rdb = cluster.Client(t)
-	w.dial = func() redis.UniversalClient { return cluster.Client(t) }
-	return w
-}
-
-// start finds the Java process that all tests of a version share.
-func (w *world) start() {
-	w.t.Helper()
-	redistest.Needs(w.t)
+	redistest.Needs(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	w.t.Cleanup(cancel)
-	w.ctx = ctx
-	w.java = machines.of(w.t, w.version)
+	t.Cleanup(cancel)
+	w := &world{t: t, ctx: ctx, version: version, topology: topology, java: machines.of(t, version)}
+	if topology == "cluster" {
+		cluster := redistest.Cluster(t, 3, 0)
+		w.addrs, w.rdb = cluster.Addrs(), cluster.Client(t)
+		w.dial = func() redis.UniversalClient { return cluster.Client(t) }
+	} else {
+		server := redistest.Server(t)
+		w.addrs, w.rdb = []string{server.Addr()}, server.Admin()
+		w.dial = func() redis.UniversalClient { return server.Client(t) }
+	}
+	return w
 }
 
 // ownJava gives the world a Java process of its own, for a test that kills the process.

@@ -15,15 +15,20 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// runHolder is a Go process that holds the Mutex "held" until it loses it. The Mutex is on one
-// server, or on a cluster if the process is told several addresses.
+// runHolder is a Go process that holds what is called "held" until it loses it: a Mutex, a FairMutex, or a Mutex with a
+// short lease. It is on one server, or on a cluster if the process is given several addresses.
 func runHolder(c *redistest.ChildContext) {
 	addrs, _ := c.Next()
+	kind, _ := c.Next()
 	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(addrs, ",")})
 	defer rdb.Close()
-	client := holdfast.New(rdb, holdfast.WithDefaults(holdfast.Renewed(lease)))
+	client := holdfast.New(rdb)
 	defer client.Close()
-	l, err := client.Mutex("held").Lock(c)
+	l, err := map[string]locking{
+		"mutex": client.Mutex("held").Lock,
+		"fair":  client.FairMutex("held").Lock,
+		"short": client.Mutex("held", holdfast.Renewed(lease)).Lock,
+	}[kind](c)
 	if err != nil {
 		c.Say("failed %v", err)
 		return
@@ -34,30 +39,13 @@ func runHolder(c *redistest.ChildContext) {
 	c.Say("released %v", l.Release(c))
 }
 
-// startHolder starts such a process, and returns when the process holds the lock.
-func (w *world) startHolder() *redistest.ChildProc {
+// holder starts such a process.
+func (w *world) holder(kind string) *redistest.ChildProc {
 	w.t.Helper()
 	child := redistest.Start(w.t, "holder", nil)
 	child.Send("%s", strings.Join(w.addrs, ","))
-	child.Expect("held")
+	child.Send("%s", kind)
 	return child
-}
-
-// runWaiter is a Go process that waits for the lock "held" of one server, or of a cluster. It uses
-// a Mutex or a FairMutex.
-func runWaiter(c *redistest.ChildContext) {
-	addrs, _ := c.Next()
-	kind, _ := c.Next()
-	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(addrs, ",")})
-	defer rdb.Close()
-	client := holdfast.New(rdb)
-	defer client.Close()
-	lock := client.Mutex("held").Lock
-	if kind == "fair" {
-		lock = client.FairMutex("held").Lock
-	}
-	_, err := lock(c)
-	c.Say("ended %v", err)
 }
 
 // A waiter of Go is killed, and the lock is handed to it all the same. Java's threads hear of this
@@ -67,12 +55,9 @@ func TestAGoWaiterIsKilled(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			everywhere(t, Oldest, func(t *testing.T, w *world) {
 				thread := w.redisson("r").Thread("t")
-				l, err := w.holdfast().FairMutex("held").Lock(w.ctx) // never releases in the open
-				redistest.Must(t, err)
+				l := w.grant(w.ctx, w.holdfast().FairMutex("held").Lock) // never releases in the open
 				waiting := w.sleeps(thread, "lock.lock", "held")
-				child := redistest.Start(t, "waiter", nil)
-				child.Send("%s", strings.Join(w.addrs, ","))
-				child.Send("%s", kind)
+				child := w.holder(kind)
 				redistest.Eventually(t, patience, "the process waits", func() error {
 					if n := w.rdb.ZCard(w.ctx, "holdfast_lock_queue:{held}").Val(); n != 1 {
 						return fmt.Errorf("%d in the queue", n)
@@ -93,7 +78,8 @@ func TestAGoWaiterIsKilled(t *testing.T) {
 func TestAGoProcessIsKilled(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
-		child := w.startHolder()
+		child := w.holder("short")
+		child.Expect("held")
 		waiting := w.sleeps(thread, "lock.lock", "held")
 		child.Kill()
 		over := time.Now().Add(w.ttl("held"))
@@ -103,33 +89,28 @@ func TestAGoProcessIsKilled(t *testing.T) {
 	})
 }
 
+// A holder of Java is killed, or a reader. Go is in when its lease is over.
 func TestAJavaProcessIsKilled(t *testing.T) {
-	everywhere(t, Oldest, func(t *testing.T, w *world) {
-		w.ownJava()
-		m := w.holdfast().Mutex("held")
-		w.do(w.redisson("r", watchdog()).Thread("t"), "lock.lock", "held")
-		granted := w.asks(m.Lock)
-		w.renewed("held")
-		w.java.Kill()
-		over := time.Now().Add(w.ttl("held"))
-		w.granted("Go's grant", granted)
-		w.inWhenOver(time.Now(), over)
-	})
-}
-
-// A reader of Java is killed. A writer of Go is in when the read lease is over.
-func TestAJavaReaderIsKilled(t *testing.T) {
-	everywhere(t, Last3, func(t *testing.T, w *world) {
-		w.ownJava()
-		m := w.holdfast().RWMutex("doc")
-		w.do(w.redisson("r", watchdog()).Thread("t"), "read.lock", "doc")
-		granted := w.asks(m.Lock)
-		w.renewed("doc")
-		w.java.Kill()
-		over := time.Now().Add(w.ttl("doc"))
-		w.granted("Go's writer", granted)
-		w.inWhenOver(time.Now(), over)
-	})
+	for kind, p := range map[string]struct {
+		since string
+		lock  func(c *holdfast.Client) locking
+	}{
+		"lock": {Oldest, func(c *holdfast.Client) locking { return c.Mutex("held").Lock }},
+		"read": {Last3, func(c *holdfast.Client) locking { return c.RWMutex("held").Lock }},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			everywhere(t, p.since, func(t *testing.T, w *world) {
+				w.ownJava()
+				w.do(w.redisson("r", watchdog()).Thread("t"), kind+".lock", "held")
+				granted := w.asks(p.lock(w.holdfast()))
+				w.renewed("held")
+				w.java.Kill()
+				over := time.Now().Add(w.ttl("held"))
+				w.granted("Go's grant", granted)
+				w.inWhenOver(time.Now(), over)
+			})
+		})
+	}
 }
 
 // A waiter of Java is killed. It leaves nothing that other waiters must wait for.
@@ -171,7 +152,8 @@ func TestAJavaProcessIsFrozen(t *testing.T) {
 func TestAGoProcessIsFrozen(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
-		child := w.startHolder()
+		child := w.holder("short")
+		child.Expect("held")
 		child.Freeze()
 		w.do(thread, "lock.lock", "held")
 		before := w.hash("held")

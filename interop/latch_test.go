@@ -13,9 +13,7 @@ import (
 
 // Both languages count. Both wake, whichever language counts last.
 func TestALatchOfBothLanguages(t *testing.T) {
-	everywhere(t, Last3, func(t *testing.T, w *world) {
-		w.latchRounds(redistest.Count(t, 1000))
-	})
+	onServers(t, Last3, true, func(t *testing.T, w *world) { w.latchRounds(redistest.Count(t, 1000)) })
 }
 
 // latchRounds makes both languages count and both languages wait.
@@ -87,29 +85,37 @@ func (w *world) set(byJava bool, thread Thread, l *latch.Latch) {
 }
 
 // A latch is deleted. Go's waiters get an error. Redisson tells its waiters too, but they take the
-// message for that of a latch that was set, and wait on for a latch that does not exist.
-func TestADeletedLatch(t *testing.T) {
+// message for that of a latch that was set, and wait on for a latch that does not exist. If the latch
+// goes without a message, as when the message is lost, Go's waiters look again within a second.
+func TestALatchThatIsGone(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		counter, waiter := redisson.Thread("counter"), redisson.Thread("waiter")
 		l := w.holdfast().Latch("ready")
-		w.expect("true", counter, "latch.set", "ready", 1)
-		sleeps := w.asked([]string{"get"}, 2) // a GET inside a script of Go counts too
-		inJava := waiter.Go("latch.await", "ready")
-		sleeps()
-		w.parked()
-		sleeps = w.asked(scripts, 2)
-		inGo := make(chan error, 1)
-		go func() { inGo <- l.Wait(w.ctx) }()
-		sleeps()
-		if deleted, err := l.Delete(w.ctx); err != nil || !deleted {
-			t.Fatalf("Delete() = %v, %v", deleted, err)
+		for _, withMessage := range []bool{true, false} {
+			w.expect("true", counter, "latch.set", "ready", 1)
+			sleeps := w.asked([]string{"get"}, 2) // a GET inside a script of Go counts too
+			inJava := waiter.Go("latch.await", "ready")
+			sleeps()
+			w.parked()
+			sleeps = w.asked(scripts, 2)
+			inGo := make(chan error, 1)
+			go func() { inGo <- l.Wait(w.ctx) }()
+			sleeps()
+			if withMessage {
+				if deleted, err := l.Delete(w.ctx); err != nil || !deleted {
+					t.Fatalf("Delete() = %v, %v", deleted, err)
+				}
+				redistest.Is(w.t, "Wait()", ended(t, "Go's Wait", late, inGo), holdfast.ErrDeleted)
+			} else {
+				redistest.Must(t, w.rdb.Del(w.ctx, "ready").Err())
+				ended(t, "Go's Wait", prompt(poll+late), inGo)
+			}
+			// Java's waiter wakes only when the latch is set again and comes to zero.
+			still(t, "Java's await for a latch that is gone", inJava.Done())
+			w.expect("true", counter, "latch.set", "ready", 1)
+			w.do(counter, "latch.countDown", "ready")
+			w.result(inJava)
 		}
-		redistest.Is(w.t, "Wait()", ended(t, "Go's Wait", late, inGo), holdfast.ErrDeleted)
-		// Java's waiter wakes only when the latch is set again and comes to zero.
-		still(t, "Java's await for a latch that was deleted", inJava.Done())
-		w.expect("true", counter, "latch.set", "ready", 1)
-		w.do(counter, "latch.countDown", "ready")
-		w.result(inJava)
 	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Main(reporting{m}, redistest.Child("holder", runHolder), redistest.Child("waiter", runWaiter))
+	redistest.Main(reporting{m}, redistest.Child("holder", runHolder))
 }
 
 // reporting runs the tests, ends what the tests shared, and prints what they measured.
@@ -82,7 +82,7 @@ func (f *figures) table() string {
 		return cmp.Or(strings.Compare(b.version, a.version), strings.Compare(b.topology, a.topology),
 			strings.Compare(a.pair, b.pair), strings.Compare(b.direction, a.direction))
 	})
-	const format = "%-42s %-8s %-8s %-11s %12s %9s %10s %12s %12s\n"
+	const format = "%-44s %-8s %-8s %-11s %12s %9s %10s %12s %12s\n"
 	out := fmt.Sprintf(format, "pair", "Redisson", "server", "direction", "acquisitions", "overlaps", "crossings",
 		"wake-up p50", "wake-up p99")
 	for _, r := range rows {

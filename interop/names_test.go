@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -21,50 +20,43 @@ func TestNamesWithBraces(t *testing.T) {
 			waiting := w.sleeps(thread, "lock.lock", name)
 			redistest.Must(t, l.Release(w.ctx))
 			w.result(waiting)
-			if _, err := client.Mutex(name).TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
-				t.Errorf("%q: TryLock() beside Java = %v", name, err)
-			}
+			w.notIn(name+": TryLock() beside Java", client.Mutex(name).TryLock)
 			w.do(thread, "lock.unlock", name)
 		}
 	})
 }
 
 // For a name with odd braces, Redisson's rule puts the neighbours into another slot. The lock still
-// excludes; only messages do not cross.
+// excludes; only messages do not cross, so a waiter of Java is in when the lease that it saw is over.
 func TestNamesWithOddBraces(t *testing.T) {
 	eachVersion(t, Oldest, func(t *testing.T, version string) { // a cluster refuses them to Java
-		w := newWorld(t, version)
+		w := newWorld(t, version, "single")
 		thread := w.redisson("r").Thread("t")
 		client := w.holdfast()
 		for _, name := range []string{"a}b", "a{", "{}x"} {
 			w.do(thread, "lock.lock", name)
-			if _, err := client.Mutex(name).TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
-				t.Errorf("%q: TryLock() beside Java = %v", name, err)
-			}
+			w.notIn(name+": TryLock() beside Java", client.Mutex(name).TryLock)
 			w.do(thread, "lock.unlock", name)
 			l := w.grant(w.ctx, client.Mutex(name).Lock)
 			w.expect("false", thread, "lock.tryLock", name, 0, -1)
 			redistest.Must(t, l.Release(w.ctx))
 		}
+		l := w.grant(w.ctx, client.Mutex("a}b", holdfast.Fixed(3*time.Second)).Lock)
+		w.sleepsThroughTheRelease(thread, "a}b", l)
 	})
 }
 
-// Java sleeps through a release of a name with odd braces. Java does not poll, so its waiter is in
-// when the lease that it saw is over.
-func TestJavaSleepsThroughAReleaseOfANameWithOddBraces(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
-		thread := w.redisson("r").Thread("t")
-		const lasts = 3 * time.Second
-		l := w.grant(w.ctx, w.holdfast().Mutex("a}b", holdfast.Fixed(lasts)).Lock)
-		waiting := w.sleeps(thread, "lock.lock", "a}b")
-		w.parked()
-		over := time.Now().Add(w.ttl("a}b"))
-		redistest.Must(t, l.Release(w.ctx))
-		w.result(waiting)
-		w.inWhenOver(waiting.At(), over)
-		w.do(thread, "lock.unlock", "a}b")
-	})
+// sleepsThroughTheRelease checks that a thread of Java that waits for a Mutex hears nothing of its release: Java does not
+// poll, so it is in when the lease that it saw is over.
+func (w *world) sleepsThroughTheRelease(th Thread, name string, l *holdfast.Lease) {
+	w.t.Helper()
+	waiting := w.sleeps(th, "lock.lock", name)
+	w.parked()
+	over := time.Now().Add(w.ttl(name))
+	redistest.Must(w.t, l.Release(w.ctx))
+	w.result(waiting)
+	w.inWhenOver(waiting.At(), over)
+	w.do(th, "lock.unlock", name)
 }
 
 // With the same name mapper on both sides, both languages use the same lock.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,53 +24,55 @@ func pain(t *testing.T, since string, test func(t *testing.T, w *world)) {
 	everywhere(t, since, test)
 }
 
-// A nested lock of Java shortens the lease. If the lease is then below a third of the watchdog's
-// time, nobody renews it in time. Go's nested lock never shortens the lease.
-func TestANestedLockOfJavaShortensTheLease(t *testing.T) {
-	pain(t, Oldest, func(t *testing.T, w *world) {
+// A call of Java inside a hold changes how long the lock lives, and what it does to permits drops their expiry. If a
+// lease is then below a third of the watchdog's time, nobody renews it in time.
+func TestWhatCallsOfJavaDoToAnExpiry(t *testing.T) {
+	pain(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
-		w.do(thread, "lock.lock", "javas", 60_000)
-		w.do(thread, "lock.lock", "javas", 1_000)
-		if left := w.ttl("javas"); left > time.Second {
-			t.Errorf("Java's nested lock leaves %v", left)
+		type call struct {
+			command string
+			args    []any
 		}
-
-		client := w.holdfast()
-		outer := w.grant(w.ctx, client.Mutex("gos", holdfast.Fixed(time.Minute)).Lock)
-		w.grant(outer.Context(w.ctx), client.Mutex("gos", holdfast.Fixed(time.Second)).Lock)
-		if left := w.ttl("gos"); left < 50*time.Second {
-			t.Errorf("Go's nested lock leaves %v", left)
+		for i, tc := range []struct {
+			what        string
+			calls       []call
+			least, most time.Duration // what is left then
+		}{
+			{"a nested lock shortens the lease", []call{{"lock.lock", []any{60_000}}, {"lock.lock", []any{1_000}}}, 0, time.Second},
+			{"nested writers add up their leases", []call{{"write.lock", []any{60_000}}, {"write.lock", []any{60_000}}},
+				100 * time.Second, 2 * time.Minute},
+			{"a read unlock leaves the longest read lease", []call{{"write.lock", []any{60_000}}, {"read.lock", []any{2_000}},
+				{"read.lock", []any{2_000}}, {"read.unlock", nil}}, 0, 2 * time.Second},
+			{"draining drops the expiry", []call{{"semaphore.drain", nil}}, -1, -1},
+			{"adding permits drops the expiry", []call{{"semaphore.add", []any{1}}}, -1, -1},
+		} {
+			name := fmt.Sprint("doc", i)
+			if strings.HasPrefix(tc.calls[0].command, "semaphore") {
+				redistest.Must(t, w.rdb.Set(w.ctx, name, 5, time.Hour).Err())
+			}
+			for _, c := range tc.calls {
+				w.do(thread, c.command, append([]any{name}, c.args...)...)
+			}
+			if left := w.ttl(name); left < tc.least || left > tc.most {
+				t.Errorf("%s: %v are left, want %v to %v", tc.what, left, tc.least, tc.most)
+			}
 		}
 	})
 }
 
 // A thread of Java holds both sides, and leaves the read side first. It loses the write side one
-// lease later without knowing it. In Go the writer is renewed as long as it holds.
+// lease later without knowing it, and Go is in.
 func TestAReadUnlockOfJavaEndsItsWriteWatchdog(t *testing.T) {
 	pain(t, Last3, func(t *testing.T, w *world) {
 		writer := w.redisson("r", watchdog()).Thread("writer")
-		client := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
-
-		w.do(writer, "write.lock", "javas")
-		w.do(writer, "read.lock", "javas")
-		w.do(writer, "read.unlock", "javas")
-		write := w.grant(w.ctx, client.RWMutex("gos").Lock)
-		read := w.grant(write.Context(w.ctx), client.RWMutex("gos").RLock)
-		redistest.Must(t, read.Release(w.ctx))
-
-		// Java's writer is not renewed, and Go gets in when the writer's lease is over.
+		w.do(writer, "write.lock", "doc")
+		w.do(writer, "read.lock", "doc")
+		w.do(writer, "read.unlock", "doc")
 		began := time.Now()
-		l := w.grant(w.ctx, client.RWMutex("javas").Lock)
+		l := w.grant(w.ctx, w.holdfast().RWMutex("doc").Lock)
 		t.Logf("Go got the write side %v after Java's read unlock, of a lease of %v", time.Since(began), lease)
-		w.refused("IllegalMonitorStateException", writer, "write.unlock", "javas")
+		w.refused("IllegalMonitorStateException", writer, "write.unlock", "doc")
 		redistest.Check(t, l.Release(w.ctx))
-
-		// By now the lease of Go's own writer would be over too, if it had not been renewed.
-		w.expect("false", writer, "write.tryLock", "gos", lease.Milliseconds(), -1)
-		if write.Err() != nil {
-			t.Errorf("Go's writer: %v", write.Err())
-		}
-		redistest.Check(t, write.Release(w.ctx))
 	})
 }
 
@@ -116,29 +119,6 @@ func TestASpinLockTellsNobody(t *testing.T) {
 		redistest.Must(t, l.Release(w.ctx))
 		w.result(waiting)
 		w.soon("Java, whose sleeps take 128 ms and some more, was in after", waiting.At().Sub(released), 300*time.Millisecond)
-	})
-}
-
-// Draining in Java drops the expiry, and so does adding permits. Go keeps the expiry.
-func TestDrainingInJavaDropsAnExpiry(t *testing.T) {
-	pain(t, Last3, func(t *testing.T, w *world) {
-		thread := w.redisson("r").Thread("t")
-		s := w.holdfast().Semaphore("tickets")
-		expiring := func() {
-			t.Helper()
-			redistest.Must(t, w.rdb.Set(w.ctx, "tickets", 5, time.Hour).Err())
-		}
-		expiring()
-		redistest.Must(t, redistest.Err(s.Drain(w.ctx)))
-		redistest.Must(t, s.AddPermits(w.ctx, 1))
-		if left := w.ttl("tickets"); left <= 0 {
-			t.Errorf("after Go's drain and add %v are left", left)
-		}
-		for _, command := range [][]any{{"semaphore.drain", "tickets"}, {"semaphore.add", "tickets", 1}} {
-			expiring()
-			w.do(thread, command[0].(string), command[1:]...)
-			redistest.Equal(t, w.ttl("tickets"), -1, "%v (after Java's %v)", command)
-		}
 	})
 }
 
@@ -230,61 +210,13 @@ func TestALockWithoutExpiry(t *testing.T) {
 	})
 }
 
-// Each nested writer of Java adds one lease to the time to live. Go's nested writer leaves the
-// longer of the two leases.
-func TestNestedWritersOfJavaAddUpTheLease(t *testing.T) {
+// A reader that asks for the write side waits for itself in Redisson.
+func TestAReaderOfJavaThatAsksToWrite(t *testing.T) {
 	pain(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
-		w.do(thread, "write.lock", "javas", 60_000)
-		w.do(thread, "write.lock", "javas", 60_000)
-		if left := w.ttl("javas"); left < 100*time.Second {
-			t.Errorf("Java's nested writer leaves %v", left)
-		}
-		m := w.holdfast(holdfast.WithDefaults(holdfast.Fixed(time.Minute))).RWMutex("gos")
-		outer := w.grant(w.ctx, m.Lock)
-		w.grant(outer.Context(w.ctx), m.Lock)
-		if left := w.ttl("gos"); left > time.Minute {
-			t.Errorf("Go's nested writer leaves %v", left)
-		}
-	})
-}
-
-// A read unlock of Java shortens its write lease to the longest read lease that is left. A writer
-// of Go keeps its own lease.
-func TestAReadUnlockOfJavaShortensItsWriteLease(t *testing.T) {
-	pain(t, Last3, func(t *testing.T, w *world) {
-		thread := w.redisson("r").Thread("t")
-		w.do(thread, "write.lock", "javas", 60_000)
-		w.do(thread, "read.lock", "javas", 2_000)
-		w.do(thread, "read.lock", "javas", 2_000)
-		w.do(thread, "read.unlock", "javas")
-		if left := w.ttl("javas"); left > 2*time.Second {
-			t.Errorf("Java's read unlock leaves its writer %v", left)
-		}
-
-		client := w.holdfast()
-		write := w.grant(w.ctx, client.RWMutex("gos", holdfast.Fixed(time.Minute)).Lock)
-		read := client.RWMutex("gos", holdfast.Fixed(2*time.Second))
-		for range 2 {
-			l := w.grant(write.Context(w.ctx), read.RLock)
-			redistest.Must(t, l.Release(w.ctx))
-		}
-		if left := w.ttl("gos"); left < 50*time.Second {
-			t.Errorf("Go's read release leaves its writer %v", left)
-		}
-	})
-}
-
-// A reader that asks for the write side waits for itself in Redisson. Go refuses it at once.
-func TestAReaderThatAsksToWrite(t *testing.T) {
-	pain(t, Last3, func(t *testing.T, w *world) {
-		thread := w.redisson("r").Thread("t")
-		m := w.holdfast().RWMutex("doc")
 		w.do(thread, "read.lock", "doc")
 		w.expect("false", thread, "write.tryLock", "doc", 300, -1)
 		w.do(thread, "read.unlock", "doc")
-		l := w.grant(w.ctx, m.RLock)
-		redistest.Is(t, "Lock() of a reader", redistest.Err(m.Lock(l.Context(w.ctx))), holdfast.ErrUpgrade)
 	})
 }
 
@@ -338,17 +270,6 @@ func TestAMultiLockOfJavaThatHasLostOne(t *testing.T) {
 	})
 }
 
-// A thread of Java that never locked unlocks a free fair lock, and the unlock succeeds. Go's second
-// release gives an error that says what it is.
-func TestAStrangersFairUnlockOfJava(t *testing.T) {
-	pain(t, Last3, func(t *testing.T, w *world) {
-		w.do(w.redisson("r").Thread("t"), "fair.unlock", "desk")
-		l := w.grant(w.ctx, w.holdfast().FairMutex("desk").Lock)
-		redistest.Must(t, l.Release(w.ctx))
-		redistest.Is(w.t, "the second Release()", l.Release(w.ctx), holdfast.ErrReleased)
-	})
-}
-
 // Redisson gives back all permits that ran out at once, and from some 8 000 permits on its script
 // fails. Go counts the permits all the same, and afterwards Java counts them too.
 func TestManyPermitsThatRanOut(t *testing.T) {
@@ -391,31 +312,6 @@ func TestALatchSetToZeroByJava(t *testing.T) {
 		if err := l.Wait(w.ctx); err != nil {
 			t.Errorf("Wait() for a latch at zero = %v", err)
 		}
-	})
-}
-
-// A latch goes without a message, as when the message is lost. A thread of Java sleeps on for ever.
-// A goroutine looks again within a second.
-func TestALatchThatGoesWithoutAMessage(t *testing.T) {
-	pain(t, Last3, func(t *testing.T, w *world) {
-		redisson := w.redisson("r")
-		counter, waiter := redisson.Thread("counter"), redisson.Thread("waiter")
-		l := w.holdfast().Latch("ready")
-		w.expect("true", counter, "latch.set", "ready", 1)
-		sleeps := w.asked([]string{"get"}, 2)
-		inJava := waiter.Go("latch.await", "ready")
-		sleeps()
-		w.parked()
-		sleeps = w.asked(scripts, 2)
-		inGo := make(chan error, 1)
-		go func() { inGo <- l.Wait(w.ctx) }()
-		sleeps()
-		redistest.Must(t, w.rdb.Del(w.ctx, "ready").Err())
-		ended(t, "Go's Wait", poll+late, inGo)
-		still(t, "Java's await, which nobody told", inJava.Done())
-		w.expect("true", counter, "latch.set", "ready", 1)
-		w.do(counter, "latch.countDown", "ready")
-		w.result(inJava)
 	})
 }
 

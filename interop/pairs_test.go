@@ -32,6 +32,8 @@ type pair struct {
 	deaf bool
 	// This is Go's lease, where a thread of Java waits for its end. 0 is the default.
 	lease time.Duration
+	// Short runs show it on a cluster, too.
+	clustered bool
 	// Java stands outside of Go's queue, and is in when that queue is empty.
 	unshared bool
 	// Readers must take this rest to give writers a chance. Readers of Java that overlap without a
@@ -48,7 +50,7 @@ const (
 	anyReaders   = writerWeight - 1
 )
 
-func leaseTaker(lock func(ctx context.Context) (*holdfast.Lease, error)) taker {
+func leaseTaker(lock locking) taker {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		l, err := lock(ctx)
 		if err != nil {
@@ -99,7 +101,7 @@ func setPermits(n int) func(*world, *holdfast.Client, string) {
 	}
 }
 
-var mutexPair = pair{name: "Mutex / RLock", since: Oldest, sides: exclusive("lock", takeMutex)}
+var mutexPair = pair{name: "Mutex / RLock", since: Oldest, clustered: true, sides: exclusive("lock", takeMutex)}
 
 // pairs has all the kinds that share a layout.
 var pairs = []pair{
@@ -111,14 +113,16 @@ var pairs = []pair{
 	{name: "FairMutex / RLock", since: Last3, sides: exclusive("lock", takeFairMutex), unshared: true},
 	{name: "FairMutex / RFairLock", since: Last3, sides: exclusive("fair", takeFairMutex), deaf: true, lease: deafLease},
 	{name: "RWMutex / RReadWriteLock, writers", since: Last3, sides: exclusive("write", takeWrite)},
-	{name: "RWMutex / RReadWriteLock, both", since: Last3, rest: 100 * time.Millisecond, sides: []side{
+	{name: "RWMutex / RReadWriteLock, both", since: Last3, clustered: true, rest: 100 * time.Millisecond, sides: []side{
 		{java: "read", take: takeRead, weight: 1, room: anyReaders},
 		{java: "write", take: takeWrite, weight: writerWeight, room: 0},
 	}},
-	{name: "Semaphore(1) / RSemaphore", since: Last3, sides: exclusive("semaphore", takeSemaphore), setUp: setSemaphore(1)},
+	{name: "Semaphore(1) / RSemaphore", since: Last3, clustered: true, setUp: setSemaphore(1),
+		sides: exclusive("semaphore", takeSemaphore)},
 	{name: "Semaphore(3) / RSemaphore", since: Last3, setUp: setSemaphore(3),
 		sides: []side{{java: "semaphore", take: takeSemaphore, weight: 1, room: 2}}},
-	{name: "PermitSemaphore(1) / RPermitExpirable...", since: Last3, sides: exclusive("permits", takePermit), setUp: setPermits(1)},
+	{name: "PermitSemaphore(1) / RPermitExpirable...", since: Last3, clustered: true, setUp: setPermits(1),
+		sides: exclusive("permits", takePermit)},
 	{name: "PermitSemaphore(3) / RPermitExpirable...", since: Last3, setUp: setPermits(3),
 		sides: []side{{java: "permits", take: takePermit, weight: 1, room: 2}}},
 }

@@ -43,8 +43,7 @@ func TestGosCountsAreSeenInJava(t *testing.T) {
 		var leases []*holdfast.Lease
 		ctx := w.ctx
 		for count := 1; count <= 3; count++ {
-			l, err := m.Lock(ctx)
-			redistest.Must(t, err)
+			l := w.grant(ctx, m.Lock)
 			leases, ctx = append(leases, l), l.Context(w.ctx)
 			w.holds("counted", map[string]string{l.Owner().String(): strconv.Itoa(count)})
 			w.expect("true", thread, "lock.locked", "counted")
@@ -123,8 +122,7 @@ func TestMultiLocksOfBothLanguages(t *testing.T) {
 		both := holdfast.NewMultiLock(client.Mutex("b"), client.Mutex("a"))
 
 		w.do(thread, "multi.lock", "a,b")
-		_, err := both.TryLock(w.ctx)
-		redistest.Is(t, "TryLock() beside Java's", err, holdfast.ErrBusy)
+		redistest.Is(t, "TryLock() beside Java's", redistest.Err(both.TryLock(w.ctx)), holdfast.ErrBusy)
 		w.do(thread, "multi.unlock", "a,b")
 		l, err := both.Lock(w.ctx)
 		redistest.Must(t, err)

@@ -44,37 +44,28 @@ func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
 	})
 }
 
-// When a fixed lease of Go is over, Java is in, and Go's release touches nothing.
-func TestAFixedLeaseOfGoEnds(t *testing.T) {
+// When a fixed lease of one language is over, the other is in, and what the first gives back touches nothing: Go's
+// release is refused, and Java's unlock throws.
+func TestAFixedLeaseEnds(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
-		thread := w.redisson("r").Thread("t")
-		w.do(thread, "lock.lock", "warm")
-		l := w.grant(w.ctx, w.holdfast().Mutex("fixed", holdfast.Fixed(lease)).Lock)
-		over := time.Now().Add(w.ttl("fixed"))
-		waiting := thread.Go("lock.lock", "fixed", 60_000)
+		thread, client := w.redisson("r").Thread("t"), w.holdfast()
+		w.do(thread, "lock.lock", "javas", lease.Milliseconds())
+		over := time.Now().Add(w.ttl("javas"))
+		l := w.grant(w.ctx, client.Mutex("javas").Lock)
+		w.inWhenOver(time.Now(), over)
+		w.refused("IllegalMonitorStateException", thread, "lock.unlock", "javas")
+		w.holds("javas", map[string]string{l.Owner().String(): "1"})
+		redistest.Check(t, l.Release(w.ctx))
+
+		l = w.grant(w.ctx, client.Mutex("gos", holdfast.Fixed(lease)).Lock)
+		over = time.Now().Add(w.ttl("gos"))
+		waiting := thread.Go("lock.lock", "gos", 60_000)
 		w.result(waiting)
 		w.inWhenOver(waiting.At(), over)
-
-		before := w.hash("fixed")
+		before := w.hash("gos")
 		redistest.Is(w.t, "Release()", l.Release(w.ctx), holdfast.ErrLost)
-		w.holds("fixed", before)
-		w.do(thread, "lock.unlock", "fixed")
-	})
-}
-
-// When a fixed lease of Java is over, Go is in, and Java's unlock throws.
-func TestAFixedLeaseOfJavaEnds(t *testing.T) {
-	everywhere(t, Oldest, func(t *testing.T, w *world) {
-		thread := w.redisson("r").Thread("t")
-		m := w.holdfast().Mutex("fixed")
-		w.do(thread, "lock.lock", "fixed", lease.Milliseconds())
-		over := time.Now().Add(w.ttl("fixed"))
-		l := w.grant(w.ctx, m.Lock)
-		w.inWhenOver(time.Now(), over)
-
-		w.refused("IllegalMonitorStateException", thread, "lock.unlock", "fixed")
-		w.holds("fixed", map[string]string{l.Owner().String(): "1"})
-		redistest.Check(t, l.Release(w.ctx))
+		w.holds("gos", before)
+		w.do(thread, "lock.unlock", "gos")
 	})
 }
 

@@ -101,9 +101,7 @@ func TestOneServerObtainsTheCertificateAndTheOtherWaits(t *testing.T) {
 			})
 			go func() { done <- config.ObtainCertAsync(t.Context(), domain) }()
 		}
-		if err := errors.Join(<-done, <-done); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, errors.Join(<-done, <-done), nil)
 		if got := issued.Load(); got != 1 {
 			t.Errorf("%d certificates were issued, want 1", got)
 		}
@@ -156,9 +154,7 @@ func TestALostLockIsTakenAgainForTheNextAttempt(t *testing.T) {
 			}
 			return errors.New("the authority is busy")
 		})
-		if err := config.ObtainCertAsync(t.Context(), domain); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, config.ObtainCertAsync(t.Context(), domain), nil)
 		if attempts != 2 {
 			t.Errorf("%d attempts, want 2", attempts)
 		}
@@ -184,9 +180,7 @@ func TestAfterALossTheCertificateOfAnotherServerIsFound(t *testing.T) {
 		})
 		go func() { done <- first.ObtainCertAsync(t.Context(), domain) }()
 		<-lost
-		if err := errors.Join(second.ObtainCertAsync(t.Context(), domain), <-done); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, errors.Join(second.ObtainCertAsync(t.Context(), domain), <-done), nil)
 		if attempts != 1 {
 			t.Errorf("the first server made %d attempts, want 1", attempts)
 		}
@@ -198,6 +192,9 @@ func TestAfterALossTheCertificateOfAnotherServerIsFound(t *testing.T) {
 func TestALateUnlockEndsItsOwnLock(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server, folder string) {
 		here := storage(s.Client(), folder)
+		if here.Unlock(t.Context(), issue) == nil || here.RenewLockLease(t.Context(), issue, time.Hour) == nil {
+			t.Error("no error of what is not locked")
+		}
 		if err := here.Lock(t.Context(), issue); err != nil {
 			t.Fatal(err)
 		}
@@ -208,12 +205,8 @@ func TestALateUnlockEndsItsOwnLock(t *testing.T) {
 		wantErr(t, here.RenewLockLease(t.Context(), issue, time.Hour), holdfast.ErrBusy)
 		wantErr(t, here.Unlock(t.Context(), issue), holdfast.ErrLost)
 		s.RequireHeld(holdcertmagic.Prefix + issue)
-		if err := here.RenewLockLease(t.Context(), issue, time.Hour); err != nil {
-			t.Error(err)
-		}
-		if err := here.Unlock(t.Context(), issue); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, here.RenewLockLease(t.Context(), issue, time.Hour), nil)
+		wantErr(t, here.Unlock(t.Context(), issue), nil)
 		s.RequireNoLeases()
 	})
 }
@@ -253,18 +246,7 @@ func TestAnOutageUnderTheLock(t *testing.T) {
 			}
 			s.RequireHeld(holdcertmagic.Prefix + issue)
 		}
-		if err := here.Unlock(t.Context(), issue); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, here.Unlock(t.Context(), issue), nil)
 		s.RequireNoLeases()
-	})
-}
-
-func TestWhatIsNotLocked(t *testing.T) {
-	bubble(t, func(t *testing.T, s *holdfasttest.Server, folder string) {
-		here := storage(s.Client(), folder)
-		if here.Unlock(t.Context(), issue) == nil || here.RenewLockLease(t.Context(), issue, time.Hour) == nil {
-			t.Error("no error")
-		}
 	})
 }

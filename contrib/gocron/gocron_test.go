@@ -32,9 +32,7 @@ func start(t *testing.T, job func(ctx context.Context), options ...gocron.Schedu
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := scheduler.Shutdown(); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, scheduler.Shutdown(), nil)
 	})
 	refused := make(chan error, 100)
 	listener := gocron.AfterLockError(func(_ uuid.UUID, _ string, err error) { refused <- err })
@@ -94,9 +92,7 @@ func TestALongJobKeepsItsLock(t *testing.T) {
 			time.Sleep(4 * time.Minute)
 			done <- held.Err()
 		}, locked(locker))
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		wantErr(t, <-done, nil)
 		s.RequireNoLeases()
 	})
 }
@@ -167,9 +163,7 @@ func TestContextIsOfOneRunAlone(t *testing.T) {
 		if second.Err() != nil {
 			t.Error("the end of the old run has ended the later one's lock")
 		}
-		if err := later.Unlock(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, later.Unlock(t.Context()), nil)
 		wantErr(t, context.Cause(second), holdfast.ErrReleased)
 		wantErr(t, later.Unlock(t.Context()), holdfast.ErrReleased)
 		s.RequireNoLeases()

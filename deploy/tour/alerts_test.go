@@ -75,36 +75,23 @@ func readAlerts(t *testing.T) []rule {
 	return all
 }
 
-func TestTheAlertsAskForWhatIsExported(t *testing.T) {
-	e := toured(t)
-	for _, alert := range readAlerts(t) {
-		for _, problem := range e.check(alert.Expr) {
-			t.Errorf("%s: %s", alert.Alert, problem)
-		}
-	}
-}
-
-func TestTheTestsOfAlertsHaveSeriesThatAreExported(t *testing.T) {
-	e := toured(t)
-	var file ruleTests
-	readYAML(t, testsFile, &file)
-	for _, test := range file.Tests {
-		for _, input := range test.InputSeries {
-			for _, problem := range e.check(input.Series) {
-				t.Errorf("test %q: %s", test.Name, problem)
+// Texts of alerts and legends of panels name labels that the result of their query has.
+func TestTextsNameLabelsOfTheirQuery(t *testing.T) {
+	check := func(what, text, query string) {
+		for _, label := range inBraces.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(summedBy(query), label[1]) {
+				t.Errorf("%s: %q, and the query does not sum by %s", what, text, label[1])
 			}
 		}
 	}
-}
-
-func TestTextsOfAlertsNameLabelsOfTheirQuery(t *testing.T) {
 	for _, alert := range readAlerts(t) {
 		for _, text := range alert.Annotations {
-			for _, label := range inBraces.FindAllStringSubmatch(text, -1) {
-				if !slices.Contains(summedBy(alert.Expr), label[1]) {
-					t.Errorf("%s: %q, and the query does not sum by %s", alert.Alert, text, label[1])
-				}
-			}
+			check(alert.Alert, text, alert.Expr)
+		}
+	}
+	for _, panel := range readDashboard(t).Panels {
+		for _, target := range panel.Targets {
+			check("panel "+panel.Title, target.LegendFormat, target.Expr)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,38 +44,14 @@ func (d dashboard) queries() map[string][]string {
 	all := make(map[string][]string)
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
-			all[panel.Title] = append(all[panel.Title], target.Expr)
+			all["panel "+panel.Title] = append(all["panel "+panel.Title], target.Expr)
 		}
 	}
 	return all
 }
 
-func TestTheDashboardAsksForWhatIsExported(t *testing.T) {
-	e, d := toured(t), readDashboard(t)
-	for panel, queries := range d.queries() {
-		for _, query := range queries {
-			for _, problem := range e.check(query) {
-				t.Errorf("panel %q: %s", panel, problem)
-			}
-		}
-	}
-}
-
 // inBraces is a label in a legend, or in a text of an alert.
 var inBraces = regexp.MustCompile(`\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}`)
-
-func TestLegendsNameLabelsOfTheirQuery(t *testing.T) {
-	d := readDashboard(t)
-	for _, panel := range d.Panels {
-		for _, target := range panel.Targets {
-			for _, label := range inBraces.FindAllStringSubmatch(target.LegendFormat, -1) {
-				if !slices.Contains(summedBy(target.Expr), label[1]) {
-					t.Errorf("panel %q: the legend %q, and the query does not sum by %s", panel.Title, target.LegendFormat, label[1])
-				}
-			}
-		}
-	}
-}
 
 var labelValues = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
 
@@ -104,9 +79,9 @@ func TestTheDashboardShowsEveryMetric(t *testing.T) {
 	for _, queries := range d.queries() {
 		all.WriteString(strings.Join(queries, "\n"))
 	}
-	for _, name := range e.of("holdfast_") {
+	for name := range e {
 		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
-		if !strings.Contains(all.String(), base) {
+		if strings.HasPrefix(name, "holdfast_") && !strings.Contains(all.String(), base) {
 			t.Errorf("no panel shows %s", base)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,18 +151,44 @@ func summedBy(query string) []string {
 	return labels
 }
 
-// Every name in the queries of the alerts and the dashboard is misspelled once: the check finds each.
+// asked returns the queries of the dashboard, and of the alerts and their tests, by who asks.
+func asked(t *testing.T) map[string][]string {
+	t.Helper()
+	all := readDashboard(t).queries()
+	for _, alert := range readAlerts(t) {
+		all["alert "+alert.Alert] = []string{alert.Expr}
+	}
+	var file ruleTests
+	readYAML(t, testsFile, &file)
+	for _, test := range file.Tests {
+		for _, input := range test.InputSeries {
+			all["test "+test.Name] = append(all["test "+test.Name], input.Series)
+		}
+	}
+	return all
+}
+
+func TestWhatIsAskedForIsExported(t *testing.T) {
+	e := toured(t)
+	for who, queries := range asked(t) {
+		for _, query := range queries {
+			for _, problem := range e.check(query) {
+				t.Errorf("%s: %s", who, problem)
+			}
+		}
+	}
+}
+
+// Every name in these queries is misspelled once: the check finds each.
 func TestTheCheckFindsEachNameOnceItIsMisspelled(t *testing.T) {
 	e := toured(t)
-	queries := slices.Concat(slices.Collect(maps.Values(readDashboard(t).queries()))...)
-	for _, alert := range readAlerts(t) {
-		queries = append(queries, alert.Expr)
-	}
 	ours := regexp.MustCompile(`(?:holdfast|error)_\w+`)
-	for _, query := range queries {
-		for _, at := range ours.FindAllStringIndex(query, -1) {
-			if misspelled := query[:at[1]] + "s" + query[at[1]:]; len(e.check(misspelled)) == 0 {
-				t.Errorf("nothing is wrong with %s", misspelled)
+	for _, queries := range asked(t) {
+		for _, query := range queries {
+			for _, at := range ours.FindAllStringIndex(query, -1) {
+				if misspelled := query[:at[1]] + "s" + query[at[1]:]; len(e.check(misspelled)) == 0 {
+					t.Errorf("nothing is wrong with %s", misspelled)
+				}
 			}
 		}
 	}
@@ -229,15 +254,4 @@ func (e exported) add(family *dto.MetricFamily) {
 		}
 		e[name] = labels
 	}
-}
-
-// of returns the metrics of Holdfast itself.
-func (e exported) of(prefix string) []string {
-	var names []string
-	for name := range e {
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

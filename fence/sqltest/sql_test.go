@@ -35,12 +35,17 @@ func databases(t *testing.T, test func(t *testing.T, db *sql.DB, f fence.SQL)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, open(t, "pgx", postgres(t)), fence.SQL{}) })
 }
 
-func open(t *testing.T, driver, source string) *sql.DB {
+func must(t *testing.T, err error) {
 	t.Helper()
-	db, err := sql.Open(driver, source)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func open(t *testing.T, driver, source string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, source)
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -57,9 +62,7 @@ func postgres(t *testing.T) string {
 	}
 	bin := bins[len(bins)-1]
 	dir, err := os.MkdirTemp("", "fence") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	as := notRoot(t, dir)
 	data := filepath.Join(dir, "data")
@@ -74,9 +77,7 @@ func postgres(t *testing.T) string {
 	server := run("postgres", "-D", data, "-k", dir, "-h", "", "-F")
 	var log bytes.Buffer
 	server.Stderr = &log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Signal(syscall.SIGQUIT)
 		_ = server.Wait()
@@ -100,14 +101,10 @@ func notRoot(t *testing.T, dir string) *syscall.SysProcAttr {
 		return nil
 	}
 	u, err := user.Lookup("postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	if err := os.Chown(dir, uid, gid); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chown(dir, uid, gid))
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
@@ -115,9 +112,7 @@ func TestSQL(t *testing.T) {
 	databases(t, func(t *testing.T, db *sql.DB, f fence.SQL) {
 		ctx := t.Context()
 		for range 2 {
-			if err := f.Create(ctx, db); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Create(ctx, db))
 		}
 		for _, step := range []struct {
 			resource string
@@ -131,29 +126,13 @@ func TestSQL(t *testing.T) {
 				t.Errorf("%s, %d: %v", step.resource, step.token, err)
 			}
 		}
-	})
-}
 
-// What is rolled back has not passed.
-func TestSQL_ARollback(t *testing.T) {
-	databases(t, func(t *testing.T, db *sql.DB, f fence.SQL) {
-		ctx := t.Context()
-		if err := f.Create(ctx, db); err != nil {
-			t.Fatal(err)
-		}
+		// What is rolled back has not passed.
 		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Pass(ctx, tx, "a", 9); err != nil {
-			t.Error(err)
-		}
-		if err := tx.Rollback(); err != nil {
-			t.Error(err)
-		}
-		if err := f.Pass(ctx, db, "a", 8); err != nil {
-			t.Errorf("after a rollback: %v", err)
-		}
+		must(t, err)
+		must(t, f.Pass(ctx, tx, "c", 9))
+		must(t, tx.Rollback())
+		must(t, f.Pass(ctx, db, "c", 8))
 	})
 }
 
@@ -161,13 +140,10 @@ func TestSQL_ARollback(t *testing.T) {
 func TestSQL_CommitsAreInOrder(t *testing.T) {
 	databases(t, func(t *testing.T, db *sql.DB, f fence.SQL) {
 		ctx := t.Context()
-		if err := f.Create(ctx, db); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Create(ctx, db))
 		counted := "written_" + fmt.Sprint(rand.Uint32())
-		if _, err := db.ExecContext(ctx, "CREATE TABLE "+counted+" (n INTEGER PRIMARY KEY, token BIGINT NOT NULL)"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(ctx, "CREATE TABLE "+counted+" (n INTEGER PRIMARY KEY, token BIGINT NOT NULL)")
+		must(t, err)
 		var writers sync.WaitGroup
 		tokens := rand.Perm(100)
 		for part := range slices.Chunk(tokens, 20) {
@@ -182,9 +158,7 @@ func TestSQL_CommitsAreInOrder(t *testing.T) {
 		writers.Wait()
 		var last, n int64
 		rows, err := db.QueryContext(ctx, "SELECT token FROM "+counted+" ORDER BY n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer rows.Close()
 		for rows.Next() {
 			before := last
@@ -219,12 +193,9 @@ func write(ctx context.Context, db *sql.DB, f fence.SQL, table string, token int
 func TestWrote(t *testing.T) {
 	databases(t, func(t *testing.T, db *sql.DB, _ fence.SQL) {
 		ctx, table := t.Context(), "accounts_"+fmt.Sprint(rand.Uint32())
-		if _, err := db.ExecContext(ctx, "CREATE TABLE "+table+" (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, token BIGINT NOT NULL)"); err != nil {
-			t.Fatal(err)
-		}
-		if err := fence.Wrote(db.ExecContext(ctx, "INSERT INTO "+table+" VALUES (7, 100, 0)")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(ctx, "CREATE TABLE "+table+" (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, token BIGINT NOT NULL)")
+		must(t, err)
+		must(t, fence.Wrote(db.ExecContext(ctx, "INSERT INTO "+table+" VALUES (7, 100, 0)")))
 		set := func(balance, token int64) error {
 			return fence.Wrote(db.ExecContext(ctx, "UPDATE "+table+" SET balance = $1, token = $2 WHERE id = 7 AND token <= $2", balance, token))
 		}

@@ -81,6 +81,12 @@ func TestARunInProcesses(t *testing.T) {
 			}
 		})
 	}
+	w, err := work.Find(work.Pairs(1))
+	redistest.Must(t, err)
+	_, err = Measure(t.Context(), server, Run{Workload: w, Contender: "nobody"})
+	if err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("a contender that there is not: %v", err)
+	}
 }
 
 // TestElections measures until each contender has had a few leaders resign, and a few killed.
@@ -99,19 +105,6 @@ func TestElections(t *testing.T) {
 				t.Errorf("%s of %s: %v, %v", name, contender, f, err)
 			}
 		}
-	}
-}
-
-func TestAProcessThatCannotBeginSaysWhy(t *testing.T) {
-	redistest.Needs(t)
-	server, err := measure.StartServer(t.Context())
-	redistest.Must(t, err)
-	defer server.Stop()
-	w, err := work.Find(work.Pairs(1))
-	redistest.Must(t, err)
-	_, err = Measure(t.Context(), server, Run{Workload: w, Contender: "nobody"})
-	if err == nil || !strings.Contains(err.Error(), "nobody") {
-		t.Errorf("a contender that there is not: %v", err)
 	}
 }
 

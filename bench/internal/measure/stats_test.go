@@ -4,7 +4,6 @@ package measure
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -79,43 +78,21 @@ func TestQuantilesOfEvenlySpreadDurations(t *testing.T) {
 	}
 }
 
-func TestAnIntervalOfNineRoundsLeavesOutTheOutermost(t *testing.T) {
-	low, high, ok := Interval([]float64{9, 1, 8, 2, 7, 3, 6, 4, 5})
-	if low != 2 || high != 8 || !ok {
-		t.Errorf("%v to %v, %v", low, high, ok)
-	}
-	again, _, _ := Interval([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9})
-	if again != low {
-		t.Errorf("the same values in another order begin at %v", again)
-	}
-}
-
-func TestFewRoundsHaveNoInterval(t *testing.T) {
-	if low, high, ok := Interval([]float64{3, 1, 2}); low != 1 || high != 3 || ok {
-		t.Errorf("%v to %v, %v", low, high, ok)
-	}
-	if _, _, ok := Interval(nil); ok {
-		t.Error("an interval of nothing")
-	}
-}
-
-// TestAnIntervalHoldsTheMedian draws rounds from a skewed distribution whose median is known.
-func TestAnIntervalHoldsTheMedian(t *testing.T) {
-	const median, tries = 0.25, 400 // of the square of an even number from 0 to 1
-	r := rand.New(rand.NewPCG(3, 4))
-	held := 0
-	for range tries {
-		values := make([]float64, 9)
-		for i := range values {
-			v := r.Float64()
-			values[i] = v * v
+// An interval of nine rounds leaves out the outermost. Fewer rounds have none.
+func TestInterval(t *testing.T) {
+	for _, tc := range []struct {
+		values    []float64
+		low, high float64
+		ok        bool
+	}{
+		{[]float64{9, 1, 8, 2, 7, 3, 6, 4, 5}, 2, 8, true},
+		{[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, 2, 8, true},
+		{[]float64{3, 1, 2}, 1, 3, false},
+		{nil, 0, 0, false},
+	} {
+		if low, high, ok := Interval(tc.values); low != tc.low || high != tc.high || ok != tc.ok {
+			t.Errorf("Interval(%v) = %v to %v, %v", tc.values, low, high, ok)
 		}
-		if low, high, _ := Interval(values); low <= median && median <= high {
-			held++
-		}
-	}
-	if held < tries*92/100 || held > tries*99/100 {
-		t.Errorf("%d of %d intervals hold the median", held, tries)
 	}
 }
 
@@ -142,15 +119,12 @@ func TestAMeterCountsWhileItsWindowIsOpen(t *testing.T) {
 	if part.Figures["own"] != 7 {
 		t.Errorf("figures: %v", part.Figures)
 	}
-}
-
-func TestABystanderUsesNothing(t *testing.T) {
-	var m Meter
-	m.Bystander()
-	m.Open()
-	m.Close()
-	if used := m.Part().Usage; used != (Usage{}) {
-		t.Errorf("usage: %+v", used)
+	var idle Meter
+	idle.Bystander()
+	idle.Open()
+	idle.Close()
+	if used := idle.Part().Usage; used != (Usage{}) {
+		t.Errorf("a bystander has used %+v", used)
 	}
 }
 

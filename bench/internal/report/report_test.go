@@ -96,16 +96,20 @@ func TestATargetIsMetMissedUndecidedOrNotMeasured(t *testing.T) {
 	r.Merge(measured(work.Pairs(256), map[string][]float64{peer.Holdfast: rounds(106), peer.Redislock: even}), names)
 	r.Merge(measured(work.ReadWrite, map[string][]float64{peer.Holdfast: rounds(101), crew.Redisson: even}), names)
 	r.Merge(measured(work.Semaphore, map[string][]float64{peer.Holdfast: {500, 500}, crew.Redisson: {100, 100}}), names)
-	table := r.Verdicts()
-	for _, want := range []string{
+	wantIn(t, r.Verdicts(),
 		"16 goroutines | 1.1x the best peer | 1.20x (1.16–1.24) rueidislock | yes |",
 		"256 goroutines | 1.8x the best peer | 1.06x (1.03–1.09) redislock | **no** |",
 		"2048 goroutines | 2x the best peer, 3x the best that starves nobody | not measured |  |",
 		"ahead of Redisson's | 1.01x (0.98–1.04) redisson | undecided |",
 		"ahead of Redisson's | 5x (5–5) redisson | undecided |", // two rounds decide nothing
-	} {
-		if !strings.Contains(table, want) {
-			t.Errorf("no %q in\n%s", want, table)
+	)
+}
+
+func wantIn(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }
@@ -123,11 +127,8 @@ func TestWhoStarvesCallersIsNotTheBestOfTheFair(t *testing.T) {
 	}
 	var r Results
 	r.Merge(c, []string{workload})
-	table := r.Verdicts()
-	const want = "1.50x (1.50–1.50) redsync; 3.33x (3.33–3.33) redislock, which starves nobody | **no** | starve: redsync 7; bunch: redislock 0.70 |"
-	if !strings.Contains(table, want) {
-		t.Errorf("no %q in\n%s", want, table)
-	}
+	wantIn(t, r.Verdicts(), "1.50x (1.50–1.50) redsync; 3.33x (3.33–3.33) redislock, which starves nobody | **no** | "+
+		"starve: redsync 7; bunch: redislock 0.70 |")
 }
 
 func TestAnotherServerIsShownWhereItDiffers(t *testing.T) {
@@ -159,9 +160,7 @@ func TestARowThatIsMeasuredAgainSaysSo(t *testing.T) {
 		c.Moment = &Moment{Commit: "abc", Load: 0.5}
 		r.Merge(c, order)
 	}
-	if got := r.Runs(); !strings.Contains(got, "- abc, , Redis : a (in the place of 2)\n") {
-		t.Error(got)
-	}
+	wantIn(t, r.Runs(), "- abc, , Redis : a (in the place of 2)\n")
 }
 
 func TestWhatMustNotHappenIsJudgedByTheWorstRound(t *testing.T) {
@@ -221,11 +220,7 @@ func TestThePagesAreRendered(t *testing.T) {
 	} {
 		text, err := os.ReadFile(path)
 		redistest.Must(t, err)
-		for _, want := range wants {
-			if !strings.Contains(string(text), want) {
-				t.Errorf("no %q in\n%s", want, text)
-			}
-		}
+		wantIn(t, string(text), wants...)
 	}
 	if charts, _ := filepath.Glob(filepath.Join(folder, "*.svg")); len(charts) != 7 {
 		t.Errorf("charts: %q", charts)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -49,22 +50,6 @@ func wantForeign(t *testing.T, rdb *redis.Client, m holdfast.Locker) {
 	}
 }
 
-// take takes the Mutex, which is free.
-func take(t *testing.T, m holdfast.Locker) *holdfast.Lease {
-	t.Helper()
-	l, err := m.TryLock(t.Context())
-	redistest.Must(t, err)
-	return l
-}
-
-// giveBack releases a lease that still holds.
-func giveBack(t *testing.T, l *holdfast.Lease) {
-	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Errorf("the lease was touched: %v", err)
-	}
-}
-
 func TestSameName_Redsync(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server, m holdfast.Locker) {
 		old := redsync.New(goredis.NewPool(s.Redis())).NewMutex(name)
@@ -74,7 +59,7 @@ func TestSameName_Redsync(t *testing.T) {
 			t.Errorf("Unlock = %t, %v", ok, err)
 		}
 
-		l := take(t, m)
+		l := clienttest.Grab(t, m)
 		var taken *redsync.ErrTaken
 		if err := old.TryLock(); !errors.As(err, &taken) {
 			t.Errorf("TryLock = %v, want ErrTaken", err)
@@ -88,7 +73,7 @@ func TestSameName_Redsync(t *testing.T) {
 		if ok, err := old.Extend(); ok || err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("Extend = %t, %v, want WRONGTYPE", ok, err)
 		}
-		giveBack(t, l)
+		clienttest.GiveBack(t, l)
 		if err := old.Lock(); err != nil {
 			t.Errorf("Lock of a free name = %v", err)
 		}
@@ -105,7 +90,7 @@ func TestSameName_Redislock(t *testing.T) {
 		wantForeign(t, s.Redis(), m)
 		redistest.Check(t, old.Release(ctx))
 
-		l := take(t, m)
+		l := clienttest.Grab(t, m)
 		retry := &redislock.Options{RetryStrategy: redislock.LinearBackoff(time.Second)}
 		_, err = locks.Obtain(ctx, name, time.Minute, retry)
 		if err == nil || errors.Is(err, redislock.ErrNotObtained) || !strings.Contains(err.Error(), "WRONGTYPE") {
@@ -113,7 +98,7 @@ func TestSameName_Redislock(t *testing.T) {
 		}
 		redistest.Is(t, "Refresh", old.Refresh(ctx, time.Minute, nil), redislock.ErrNotObtained)
 		redistest.Is(t, "Release", old.Release(ctx), redislock.ErrLockNotHeld)
-		giveBack(t, l)
+		clienttest.GiveBack(t, l)
 		if old, err = locks.Obtain(ctx, name, time.Minute, nil); err != nil {
 			t.Errorf("Obtain of a free name = %v", err)
 		}
@@ -129,7 +114,7 @@ func TestSameName_ShedLock(t *testing.T) {
 		wantForeign(t, rdb, m)
 		rdb.Del(ctx, name)
 
-		l := take(t, m)
+		l := clienttest.Grab(t, m)
 		if ok, err := rdb.SetNX(ctx, name, "ADDED", time.Minute).Result(); ok || err != nil {
 			t.Errorf("lock = %t, %v, want it skipped", ok, err)
 		}
@@ -157,7 +142,7 @@ func TestSameName_Rueidislock(t *testing.T) {
 
 	_, release, err := locks.WithContext(ctx, name)
 	redistest.Must(t, err)
-	giveBack(t, take(t, client.Mutex(name))) // nobody is in its way
+	clienttest.GiveBack(t, clienttest.Grab(t, client.Mutex(name))) // nobody is in its way
 	for _, key := range []string{"rueidislock:0:" + name, "rueidislock:1:" + name} {
 		if _, err := client.Mutex(key).TryLock(ctx); !errors.Is(err, holdfast.ErrWrongType) || !strings.Contains(err.Error(), "a string stands there") {
 			t.Errorf("TryLock of %s = %v", key, err)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,67 +101,16 @@ func TestLeader_TakesOver(t *testing.T) {
 	one := campaign()
 	one.await("ready")
 	two := campaign()
-	candidates(t, url, 1)
+	waiting(t, url, "x", 1)
 	one.send(syscall.SIGKILL)
 	two.await("ready")
 	three := campaign()
-	candidates(t, url, 1)
-	election := client(t, url).Leader("x")
-	redistest.Must(t, election.RequestResign(t.Context()))
+	waiting(t, url, "x", 1)
+	redistest.Must(t, client(t, url).Leader("x").RequestResign(t.Context()))
 	three.await("ready")
-	all := beats(t, file)
-	for n := range 2 {
-		if last := all[n][len(all[n])-1]; last.After(all[n+1][0]) {
-			t.Errorf("term %d went on until %v, the next one began at %v", n, last, all[n+1][0])
-		}
-	}
+	oneAfterTheOther(t, file, 3)
 	two.end()
 	three.send(syscall.SIGKILL)
-}
-
-// candidates waits until n wait to lead.
-func candidates(t *testing.T, url string, n int) {
-	t.Helper()
-	election := client(t, url).Leader("x")
-	redistest.Eventually(t, 20*time.Second, fmt.Sprintf("%d candidates", n), func() error {
-		all, err := election.Candidates(t.Context())
-		if err == nil && len(all) != n {
-			err = fmt.Errorf("%v", all)
-		}
-		return err
-	})
-}
-
-func TestLeader_ALossEndsTheProgram(t *testing.T) {
-	s, url := serverAlone(t)
-	file := filepath.Join(t.TempDir(), "beats")
-	c := start(t, url, "stubborn", "leader", "x", "--once", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
-	c.await("ready")
-	lost := time.Now()
-	s.Kill()
-	c.want(76)
-	if last := lastBeat(t, file, 0); last.After(lost.Add(time.Second)) {
-		t.Errorf("the program worked for %v after Redis was killed", last.Sub(lost))
-	}
-}
-
-// A program that ends before the next renewal has worked without the lead as well.
-func TestLeader_ALossThatOnlyTheReleaseFinds(t *testing.T) {
-	for _, how := range [][]string{nil, {"--once"}} {
-		for code, want := range map[int]int{0: 76, 3: 3} {
-			if code != 0 && how == nil {
-				continue // it campaigns again
-			}
-			s, url := server(t)
-			c := start(t, url, "", slices.Concat([]string{"leader", "x"}, how, []string{"sh", "-c", fmt.Sprint("echo ready; read a; exit ", code)})...)
-			c.await("ready")
-			redistest.Must(t, s.Admin().FlushAll(t.Context()).Err())
-			fmt.Fprintln(c.in)
-			if c.want(want); want == 76 && !strings.Contains(c.said(), "found out when the program had ended") {
-				t.Errorf("%v: it says %q", how, c.said())
-			}
-		}
-	}
 }
 
 func TestLeader_Probes(t *testing.T) {
@@ -170,7 +118,7 @@ func TestLeader_Probes(t *testing.T) {
 	one := start(t, url, "beat", "leader", "x", "--as", "pod-1", "--http", "localhost:0", "--", os.Args[0], filepath.Join(t.TempDir(), "beats"))
 	one.await("ready")
 	two := start(t, url, "beat", "leader", "x", "--as", "pod-2", "--http", "localhost:0", "--", os.Args[0], filepath.Join(t.TempDir(), "beats"))
-	candidates(t, url, 1)
+	waiting(t, url, "x", 1)
 	for c, want := range map[*command]int{one: 200, two: 503} {
 		var at string
 		redistest.Eventually(t, 20*time.Second, "it says where it serves", func() error {

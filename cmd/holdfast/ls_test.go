@@ -104,7 +104,8 @@ func TestAScriptWithoutItsLockEnds(t *testing.T) {
 		{url, `eval "$($H extend free --lease 1m)"`, 64},
 		{url, `out=$($H acquire busy --lease 1m --try) || echo 'it decides'; exit 9`, 9},
 		{url, `test -z "$($H acquire busy --lease 1m --try --json)" && exit 8`, 8},
-		{url, `eval "$($H acquire free --lease 1m)"; $H release free --owner "$HOLDFAST_OWNER"; exit 7`, 7},
+		{url, `eval "$($H acquire free --lease 1m --as "it's job 7")"; eval "$($H extend free --lease 2m --owner "$HOLDFAST_OWNER")"
+			$H release free --owner "$HOLDFAST_OWNER" && exit 7`, 7},
 	} {
 		for _, shell := range []string{"sh", "bash"} {
 			cmd := exec.CommandContext(t.Context(), shell, "-c", strings.ReplaceAll(tc.script, "$H ", binary+" ")+"\necho went on")

@@ -19,74 +19,111 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
+// What a release by force comes to is answered and printed, without anybody's secret and whatever the name has in it.
 func TestEachReleaseAndEachRefusalPrintsALine(t *testing.T) {
-	owner, err := holdfast.ParseOwner("ac9cf787-0000-8000-8000-000000000000:5")
-	redistest.Must(t, err)
+	holds := Holders{holderNumber(t, 5)}
+	holder := holds[0].Owner
 	const evil = "\x1b[2J\u202e\u009b"
-	holds := Holders{{Owner: owner, Who: "billing" + evil, Note: "note" + evil}}
+	holds[0].Who, holds[0].Note = "billing"+evil, "note"+evil
 	body := func(name, typed string, from ...string) string {
 		text, _ := json.Marshal(wanted{ID: escaped(name), Typed: typed, From: from})
 		return string(text)
 	}
 	for _, c := range []struct {
-		what, method, path, body string
-		csrf                     bool
-		want                     string // "": no line
+		what   string
+		name   string
+		body   string
+		fails  error
+		code   int
+		says   string
+		prints string
 	}{
 		{
-			"a release", "POST", "/release", body("a", "a", owner.Short()), true,
+			"a release", "a", body("a", "a", holder.Short()), nil, 200, `"owner":"ac9cf787…:5"`,
 			`release by force of a, taken from "billing\x1b[2J\u202e\u009b" (ac9cf787…:5); "note\x1b[2J\u202e\u009b", ` +
 				`asked for by 192.0.2.1:1234`,
 		},
 		{
-			"of an evil name", "POST", "/release", body(evil, evil, owner.Short()), true,
+			"of an evil name", evil, body(evil, evil, holder.Short()), nil, 200, `"owner":"ac9cf787…:5"`,
 			`release by force of "\x1b[2J\u202e\u009b", taken from`,
 		},
 		{
-			"another name was typed", "POST", "/release", body("a", "b", owner.Short()), true,
+			"of an odd name, typed as the page shows it", "a/b ✓\xff", body("a/b ✓\xff", `"a/b ✓\xff"`, holder.Short()), nil, 200,
+			`"owner":"ac9cf787…:5"`, `release by force of "a/b ✓\xff", taken from`,
+		},
+		{
+			"another name was typed", "a", body("a", "b", holder.Short()), nil, 422, "nothing was changed",
 			"refused: a release of a, asked for by 192.0.2.1:1234: the name that was typed is another one; nothing was changed",
 		},
 		{
-			"others hold it", "POST", "/release", body("a", "a", "ac9cf787…:4"), true,
+			"others hold it", "a", body("a", "a", "ac9cf787…:4"), nil, 409, "has changed hands",
 			"refused: a release of a, asked for by 192.0.2.1:1234: a has changed hands, and nothing was changed",
 		},
-		{"no release", "POST", "/release", "{", true, "refused: a release, asked for by 192.0.2.1:1234: this is not a release"},
+		{"nobody was seen", "a", body("a", "a"), nil, 409, "has changed hands", "refused: a release of a"},
 		{
-			"another site", "POST", "/release", body("a", "a"), false,
-			"refused: POST /release, asked for by 192.0.2.1:1234: this does not come from a page of this console",
+			"it fails", "a", body("a", "a", holder.Short()), errors.New("no luck"), 409, "no luck",
+			"release by force of a, asked for by 192.0.2.1:1234: no luck; it may have been taken",
 		},
-		{"a wrong token", "GET", "/?token=a-guess-that-is-wrong", "", false, "refused: a token, asked for by 192.0.2.1:1234: it is wrong"},
-		{"the token", "GET", "/?token=a+token+of+this+test", "", false, ""},
-		{"a look", "GET", "/session", "", false, ""},
+		{"no release", "", "{", nil, 400, "not a release", "refused: a release, asked for by 192.0.2.1:1234: this is not a release"},
 	} {
-		var lines []string
+		var printed []string
 		s := serve(t, func(o *Options) {
-			o.Token = token
-			o.Say = func(line string) { lines = append(lines, line) }
-			o.Release = func(_ context.Context, _, _, _ string, willTake func(Holders) error) (Holders, error) {
-				return holds, willTake(holds)
+			o.Say = func(line string) { printed = append(printed, line) }
+			o.Release = func(_ context.Context, name, _, _ string, willTake func(Holders) error) (Holders, error) {
+				redistest.Equal(t, name, c.name, "%q, want %q (%s)", c.name, c.what)
+				if err := willTake(holds); err != nil {
+					return nil, err
+				}
+				return holds, c.fails
 			}
 		})
-		cookie := header("Cookie", s.cookie+"="+s.session)
-		if strings.Contains(c.path, "token") {
-			cookie = func(*http.Request) {}
+		w := ask(s, "POST", "/release", c.body, header("X-Holdfast-CSRF", s.csrf))
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) || strings.Contains(w.Body.String(), holder.String()) {
+			t.Errorf("%s: %d %s", c.what, w.Code, w.Body)
 		}
-		csrf := ""
-		if c.csrf {
-			csrf = s.csrf
+		isPrinted(t, s, c.what, printed, c.prints, holder.String())
+	}
+	s := serve(t, nil)
+	w := ask(s, "POST", "/release", body("a", "a"), header("X-Holdfast-CSRF", s.csrf))
+	if w.Code != 403 || !strings.Contains(w.Body.String(), "only reads") {
+		t.Errorf("read-only: %d %s", w.Code, w.Body)
+	}
+}
+
+// isPrinted fails the test unless one line was printed, which begins so after its time; none if want is empty.
+func isPrinted(t *testing.T, s *Server, what string, printed []string, want string, secrets ...string) {
+	t.Helper()
+	text := strings.Join(printed, "\n")
+	when, line, _ := strings.Cut(text, " ")
+	_, err := time.Parse(time.RFC3339, when)
+	if want == "" && text != "" || want != "" && (err != nil || len(printed) != 1 || !strings.HasPrefix(line, want)) {
+		t.Errorf("%s: it prints\n%s\nwant\n%s", what, text, want)
+	}
+	for _, secret := range append(secrets, token, s.session, s.csrf, "\x1b", "\u202e", "\u009b") {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s: the line has %q: %s", what, secret, text)
 		}
-		ask(s, c.method, c.path, c.body, cookie, header("X-Holdfast-CSRF", csrf))
-		text := strings.Join(lines, "\n")
-		when, line, _ := strings.Cut(text, " ")
-		if _, err := time.Parse(time.RFC3339, when); c.want != "" && err != nil || !strings.HasPrefix(line, c.want) || len(lines) > 1 ||
-			c.want == "" && text != "" {
-			t.Errorf("%s: it prints\n%s\nwant\n%s", c.what, text, c.want)
-		}
-		for _, secret := range []string{owner.String(), "a-guess", token, s.session, s.csrf, "\x1b", "\u202e", "\u009b"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s: the line has %q: %s", c.what, secret, text)
+	}
+}
+
+func TestAWrongTokenAndAnotherSitePrintALine(t *testing.T) {
+	for _, c := range []struct{ method, path, want string }{
+		{"POST", "/release", "refused: POST /release, asked for by 192.0.2.1:1234: this does not come from a page of this console"},
+		{"GET", "/?token=a-guess-that-is-wrong", "refused: a token, asked for by 192.0.2.1:1234: it is wrong"},
+		{"GET", "/?token=a+token+of+this+test", ""},
+		{"GET", "/session", ""},
+	} {
+		var printed []string
+		s := serve(t, func(o *Options) {
+			o.Token = token
+			o.Say = func(line string) { printed = append(printed, line) }
+		})
+		ask(s, c.method, c.path, "", func(r *http.Request) {
+			if !strings.Contains(c.path, "token") {
+				r.Header.Set("Cookie", s.cookie+"="+s.session)
 			}
-		}
+		})
+		isPrinted(t, s, c.path, printed, c.want, "a-guess")
 	}
 }
 

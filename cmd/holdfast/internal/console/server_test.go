@@ -5,7 +5,6 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -243,55 +242,6 @@ func TestOtherSitesMayLinkAndNothingElse(t *testing.T) {
 		"/": 200, "/lock/a": 200, "/login": 200, "/session": 403, "/events/list": 403, "/page/app.js": 403,
 	} {
 		answers(t, want, s, "GET", path, "", header("Sec-Fetch-Site", "cross-site"))
-	}
-}
-
-func TestRelease(t *testing.T) {
-	owner, err := holdfast.ParseOwner("ac9cf787-0000-8000-8000-000000000000:5")
-	redistest.Must(t, err)
-	const name = "a/b ✓\xff"
-	holds := []holdfast.Holder{{Owner: owner, Who: "billing", Count: 1}}
-	release := func(fails error) func(o *Options) {
-		return func(o *Options) {
-			o.Release = func(_ context.Context, n, _, _ string, willTake func(Holders) error) (Holders, error) {
-				redistest.Equal(t, n, name, "of %q")
-				if err := willTake(holds); err != nil {
-					return nil, err
-				}
-				return holds, fails
-			}
-		}
-	}
-	body := func(typed string, from ...string) string {
-		text, _ := json.Marshal(wanted{ID: escaped(name), Typed: typed, From: from})
-		return string(text)
-	}
-	typed := `"a/b ✓\xff"` // as the page shows it
-	for _, c := range []struct {
-		what string
-		fail error
-		body string
-		code int
-		says string
-	}{
-		{"the name is typed", nil, body(typed, owner.Short()), 200, `"who":"billing","owner":"ac9cf787…:5"`},
-		{"another name is typed", nil, body("a/b", owner.Short()), 422, "nothing was changed"},
-		{"somebody else holds it", nil, body(typed, "ac9cf787…:4"), 409, "has changed hands"},
-		{"nobody was seen", nil, body(typed), 409, "has changed hands"},
-		{"it fails", errors.New("no luck"), body(typed, owner.Short()), 409, "no luck"},
-		{"it is no release", nil, "{", 400, "not a release"},
-	} {
-		s := serve(t, release(c.fail))
-		w := ask(s, "POST", "/release", c.body, header("X-Holdfast-CSRF", s.csrf))
-		text := w.Body.String()
-		if w.Code != c.code || !strings.Contains(text, c.says) || strings.Contains(text, owner.String()) {
-			t.Errorf("%s: %d %s", c.what, w.Code, text)
-		}
-	}
-	s := serve(t, nil)
-	w := ask(s, "POST", "/release", body(typed), header("X-Holdfast-CSRF", s.csrf))
-	if w.Code != 403 || !strings.Contains(w.Body.String(), "only reads") {
-		t.Errorf("read-only: %d %s", w.Code, w.Body)
 	}
 }
 

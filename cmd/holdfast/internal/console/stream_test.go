@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -391,41 +392,31 @@ func TestOneNameHasAPast(t *testing.T) {
 	})
 	redistest.Must(t, held.Release(t.Context()))
 	released := func(d detail) bool {
-		for _, h := range d.Past {
-			if h.What == "released" && h.From.Owner == held.Owner().Short() && h.Begun > 0 {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(d.Past, func(h happened) bool {
+			return h.What == "released" && h.From.Owner == held.Owner().Short() && h.Begun > 0
+		})
 	}
 	awaits(s, "the release", released)
 	end()
-	again, _ := l.open("/events/lock?name=orders%3A42")
+	again, endAgain := l.open("/events/lock?name=orders%3A42")
 	awaits(again, "the release, after a break", released)
-}
 
-// What ended while nobody looked is found by the first look after that, and shows as what it is: late.
-func TestTheEndOfAHoldThatNobodyWatchedIsLate(t *testing.T) {
-	l := start(t)
-	held := l.lock("orders:42")
-	s, end := l.open("/events/lock?name=orders%3A42")
-	awaits(s, "the holder", func(d detail) bool { return d.How == known && len(d.Row.Holders) == 1 })
-	end()
+	// What ends while nobody looks is found by the first look after that, and shows as what it is: late.
+	unwatched := l.lock("orders:42")
+	awaits(again, "the holder", func(d detail) bool { return d.How == known && d.Row != nil && len(d.Row.Holders) == 1 })
+	endAgain()
 	redistest.Eventually(t, patient, "the end of the looks", func() error {
 		if !l.hubOf("orders:42").idle() {
 			return errors.New("somebody looks")
 		}
 		return nil
 	})
-	redistest.Must(t, held.Release(t.Context()))
-	again, _ := l.open("/events/lock?name=orders%3A42")
-	awaits(again, "the release", func(d detail) bool {
-		for _, h := range d.Past {
-			if h.What == "released" && h.From.Owner == held.Owner().Short() && h.Late {
-				return true
-			}
-		}
-		return false
+	redistest.Must(t, unwatched.Release(t.Context()))
+	late, _ := l.open("/events/lock?name=orders%3A42")
+	awaits(late, "the release that nobody watched", func(d detail) bool {
+		return slices.ContainsFunc(d.Past, func(h happened) bool {
+			return h.What == "released" && h.From.Owner == unwatched.Owner().Short() && h.Late
+		})
 	})
 }
 

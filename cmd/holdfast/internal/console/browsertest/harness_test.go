@@ -3,11 +3,9 @@
 package browsertest
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -149,25 +147,7 @@ type console struct {
 	*world
 	address string
 	query   string // what the printed address has after it: a token
-	lines   *printed
-}
-
-// printed is what a command has printed on standard error since it said where it is.
-type printed struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (p *printed) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(text)
-}
-
-func (p *printed) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
+	said    string // the file of what it says on standard error
 }
 
 // console starts the command, which listens on a free port, and ends it with the test.
@@ -177,21 +157,36 @@ func (w *world) console(args ...string) *console {
 	redistest.Must(w.t, err)
 	args = append([]string{"console", "--url", "redis://" + w.redis.Addr(), "--listen", "127.0.0.1:0"}, args...)
 	cmd := exec.Command(path, args...)
-	said, err := cmd.StderrPipe()
+	c := &console{world: w, said: filepath.Join(w.t.TempDir(), "said")}
+	file, err := os.Create(c.said)
 	redistest.Must(w.t, err)
+	defer file.Close()
+	cmd.Stderr = file
 	redistest.Must(w.t, cmd.Start())
 	w.t.Cleanup(func() { w.endCommand(cmd) })
-	lines := bufio.NewReader(said)
-	line, err := lines.ReadString('\n')
-	_, address, found := strings.Cut(strings.TrimSpace(line), "the console is at ")
-	if err != nil || !found {
-		w.t.Fatalf("holdfast console said %q: %v", line, err)
-	}
-	c := &console{world: w, lines: new(printed)}
+	c.says("the console is at ", "\n")
+	text, err := os.ReadFile(c.said)
+	redistest.Must(w.t, err)
+	_, address, _ := strings.Cut(string(text), "the console is at ")
+	address, _, _ = strings.Cut(address, "\n")
 	base, query, _ := strings.Cut(address, "?")
 	c.address, c.query = strings.TrimSuffix(base, "/"), query
-	go func() { _, _ = io.Copy(c.lines, lines) }() // ends with the command
 	return c
+}
+
+// says waits until the command has said each part, in this order.
+func (c *console) says(parts ...string) {
+	c.t.Helper()
+	redistest.Eventually(c.t, patience, fmt.Sprintf("the console says %q", parts), func() error {
+		text, err := os.ReadFile(c.said)
+		rest, found := string(text), true
+		for _, part := range parts {
+			if _, rest, found = strings.Cut(rest, part); !found {
+				return fmt.Errorf("it says %q", text)
+			}
+		}
+		return err
+	})
 }
 
 func (w *world) endCommand(cmd *exec.Cmd) {

@@ -4,41 +4,25 @@ package operators
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func dial(url string) (*redis.Client, error) {
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, err
-	}
-	return redis.NewClient(o), nil
-}
-
-// Three processes want one lock. One of them has it, and stands still. One command names it, what it was at, and
-// who waits, in their order.
+// Three want one lock. One command names the one that has it, what it was at, and those that wait, in their order.
 func TestAnOperatorFindsThePodOfAStuckLockByOneCommand(t *testing.T) {
 	server := server(t)
-	pod := func(who string) *redistest.ChildProc {
-		return redistest.Start(t, "pod", map[string]string{envURL: url(server), envWho: who})
+	stuck := lock(t, client(t, server, "billing-7f9c/pid 12").FairMutex("orders:42"))
+	stuck.Note("invoice 7")
+	for n, who := range []string{"billing-a1b2/pid 12", "billing-c3d4/pid 12"} {
+		waits := client(t, server, who).FairMutex("orders:42")
+		go func() { _, _ = waits.Lock(t.Context()) }()
+		waiting(t, server, "orders:42", n+1)
 	}
-	stuck := pod("billing-7f9c/pid 12")
-	stuck.Expect("held")
-	pod("billing-a1b2/pid 12")
-	waiting(t, server, "orders:42", 1)
-	pod("billing-c3d4/pid 12")
-	waiting(t, server, "orders:42", 2)
 	known(t, server, "orders:42", "billing-7f9c/pid 12")
 	redistest.Eventually(t, soon, "the note, and who waits", func() error {
 		d := run(t, server, "inspect", "orders:42")
@@ -49,14 +33,12 @@ func TestAnOperatorFindsThePodOfAStuckLockByOneCommand(t *testing.T) {
 		}
 		return nil
 	})
-	stuck.Freeze()
 	run(t, server, "inspect", "orders:42").want(t, 0,
 		"orders:42: mutex", "held by  billing-7f9c/pid 12 (", `"invoice 7"`, "since 20", "left\n",
 		"waiting  2", "1.  billing-a1b2/pid 12 (", "came ", "2.  billing-c3d4/pid 12 (")
 	run(t, server, "ls", "orders:*").want(t, 0, "NAME", "orders:42  mutex  billing-7f9c/pid 12", "ago", "2\n")
 	run(t, server, "ls", "--wide").want(t, 0,
 		"billing-7f9c/pid 12", `"invoice 7"`, "1.", "billing-a1b2/pid 12", "2.", "billing-c3d4/pid 12")
-	stuck.Thaw()
 }
 
 func TestLsShowsEveryKind(t *testing.T) {
@@ -168,7 +150,7 @@ func TestWatchPrintsWhatHappens(t *testing.T) {
 			expect(t, w, "orders:42  mutex  passed from ", " to ")
 			redistest.Check(t, (<-second).Release(t.Context()))
 			expect(t, w, "orders:42  mutex  released by ")
-			interrupt(t, w)
+			redistest.Must(t, syscall.Kill(w.PID(), syscall.SIGINT))
 			w.Expect("exit 130")
 		})
 	}
@@ -188,11 +170,6 @@ func expect(t *testing.T, w *redistest.ChildProc, parts ...string) {
 			return
 		}
 	}
-}
-
-func interrupt(t *testing.T, p *redistest.ChildProc) {
-	t.Helper()
-	redistest.Must(t, syscall.Kill(p.PID(), syscall.SIGINT))
 }
 
 func TestWatchPrintsCountsAndExpiriesAsJSON(t *testing.T) {
@@ -226,25 +203,4 @@ func TestWatchPrintsCountsAndExpiriesAsJSON(t *testing.T) {
 	if granted["name"] != "x" || expired["name"] != "x" || expired["from"].(map[string]any)["owner"] != who {
 		t.Errorf("%v, %v", granted, expired)
 	}
-}
-
-// The real program, as a user has it.
-func TestTheRealProgram(t *testing.T) {
-	server := server(t)
-	script := `set -eu
-eval "$(holdfast acquire deploy --lease 10m --as "$JOB")"
-echo "$HOLDFAST_LOCK $HOLDFAST_TOKEN $HOLDFAST_LEASE_UNTIL"
-holdfast ls
-! holdfast acquire deploy --lease 10m --try || exit 9
-eval "$(holdfast extend deploy --lease 20m --owner "$HOLDFAST_OWNER")"
-export HOLDFAST_OWNER
-holdfast release deploy
-holdfast inspect deploy`
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary(t))+":"+os.Getenv("PATH"), envURL+"="+url(server), "JOB=it's job 7")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	done{out: string(out)}.want(t, 0, "deploy ", "Z\n", "NAME", "deploy  mutex  it's job 7", "held by another", "deploy: free")
 }

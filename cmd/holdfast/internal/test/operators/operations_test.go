@@ -20,7 +20,7 @@ import (
 // blocks are the shell commands of a section.
 var blocks = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// section returns the commands below a heading of docs/operations.md.
+// section returns the commands below a heading of docs/operations.md, without those that last until somebody ends them.
 func section(t *testing.T, heading string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../../../docs/operations.md")
@@ -32,18 +32,19 @@ func section(t *testing.T, heading string) string {
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	var script strings.Builder
 	for _, block := range blocks.FindAllStringSubmatch(rest, -1) {
-		script.WriteString(block[1])
+		for line := range strings.Lines(block[1]) {
+			if !strings.HasPrefix(line, "holdfast watch") && !strings.HasPrefix(line, "redis-cli PSUBSCRIBE") {
+				script.WriteString(line)
+			}
+		}
 	}
 	return script.String()
 }
 
-// shell has a holdfast and a redis-cli that talk to one server.
-type shell struct {
-	t      *testing.T
-	path   string // directories
-	server *redistest.Proc
-}
+// shell runs a script, in which any command that fails is the last, and returns what it prints.
+type shell func(t *testing.T, script string, env ...string) string
 
+// shellTo returns a shell whose holdfast and redis-cli talk to one server.
 func shellTo(t *testing.T, server *redistest.Proc) shell {
 	t.Helper()
 	cli, err := exec.LookPath("redis-cli")
@@ -55,39 +56,20 @@ func shellTo(t *testing.T, server *redistest.Proc) shell {
 	// redis-cli exits with 0 after an error of the server, unless it is told not to.
 	wrapper := "#!/bin/sh\nexec " + cli + " -e -p " + port + ` "$@"` + "\n"
 	redistest.Must(t, os.WriteFile(filepath.Join(dir, "redis-cli"), []byte(wrapper), 0o700))
-	return shell{t, dir + ":" + filepath.Dir(binary(t)), server}
-}
-
-// run runs a script, in which any command that fails is the last, and returns what it prints.
-func (s shell) run(script string, env ...string) string {
-	s.t.Helper()
-	ctx := redistest.Within(s.t, soon)
-	cmd := exec.CommandContext(ctx, "sh", "-eux", "-c", script)
-	cmd.Env = append(append(os.Environ(), "PATH="+s.path+":"+os.Getenv("PATH"), envURL+"="+url(s.server)), env...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("%v:\n%s", err, out)
+	if out, err := exec.Command("go", "build", "-o", dir, "../../..").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	return string(out)
-}
-
-// without returns a script without the lines that begin so: they last until somebody ends them, or have a
-// meaning of their own.
-func without(script string, beginnings ...string) string {
-	var left strings.Builder
-	for line := range strings.Lines(script) {
-		skip := false
-		for _, b := range beginnings {
-			skip = skip || strings.HasPrefix(line, b)
+	return func(t *testing.T, script string, env ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(redistest.Within(t, soon), "sh", "-eux", "-c", script)
+		cmd.Env = append(append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), envURL+"="+url(server)), env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, out)
 		}
-		if !skip {
-			left.WriteString(line)
-		}
+		return string(out)
 	}
-	return left.String()
 }
-
-var endless = []string{"holdfast watch", "redis-cli PSUBSCRIBE"}
 
 func TestTheCommandsOfOperationsDoWhatTheySay(t *testing.T) {
 	server := server(t)
@@ -117,8 +99,7 @@ func stuck(t *testing.T, server *redistest.Proc, sh shell) {
 	s := holder.PermitSemaphore("uploads")
 	redistest.Must(t, s.SetPermits(t.Context(), 2))
 	permit := s.IDs(lock(t, s.Locker(1)))[0]
-	script := without(section(t, "A lock is stuck"), endless...)
-	d := done{out: sh.run(script, "permit="+permit)}
+	d := done{out: sh(t, section(t, "A lock is stuck"), "permit="+permit)}
 	// It is taken once by each of the ways: so both who waited have got it.
 	d.want(t, 0, "orders:42: mutex", "held by  pod-1", "waiting  2", "who", "pod-1", "orders:42: taken from pod-1",
 		"DEL orders:42", "PUBLISH", "uploads: permits", "uploads: taken from permit "+permit[:8])
@@ -136,7 +117,7 @@ func stuck(t *testing.T, server *redistest.Proc, sh shell) {
 
 func hangs(t *testing.T, server *redistest.Proc, sh shell) {
 	c := client(t, server, "pod-1")
-	sh.run("holdfast acquire deploy --lease 1h --as 'ci job 811'\n" +
+	sh(t, "holdfast acquire deploy --lease 1h --as 'ci job 811'\n"+
 		"holdfast latch set deploy:shards 2\nholdfast sem set deploy:slots 3 --counting\nholdfast sem drain deploy:slots")
 	term := within(t, campaignFor(t, c, "scheduler"))
 	_ = once.Do(t.Context(), c.Once("charge", once.KeepErrors(time.Hour)), "order-7",
@@ -144,7 +125,7 @@ func hangs(t *testing.T, server *redistest.Proc, sh shell) {
 	awaited, taken := make(chan error, 1), make(chan error, 1)
 	go func() { awaited <- c.Latch("deploy:shards").Wait(t.Context()) }()
 	go func() { taken <- c.Semaphore("deploy:slots").Acquire(t.Context(), 2) }()
-	d := done{out: sh.run(section(t, "A deploy hangs"))}
+	d := done{out: sh(t, section(t, "A deploy hangs"))}
 	d.want(t, 0, "NAME", "deploy ", "ci job 811", "deploy:shards  latch", "2 to come", "deploy:slots   semaphore", "0 of 3 free",
 		"held by  ci job 811", "latch, 2 to come", "latch down", "1\n", "semaphore, 0 of 3 free",
 		"scheduler: leader", "identity", "scheduler: asked to resign: ", "once, failed", "once forget")
@@ -170,9 +151,8 @@ func full(t *testing.T, server *redistest.Proc, sh shell) {
 	}
 	run(t, server, "acquire", "probe", "--lease", "1s", "--try").want(t, 1, "out of memory")
 	run(t, server, "check").want(t, 1, "out of memory")
-	script := without(section(t, "Redis is full"), endless...)
-	script = strings.Replace(script, "holdfast check\n", "! holdfast check || exit 9\n", 1) // this server persists nothing
-	done{out: sh.run(script)}.want(t, 0, "maxmemory:1024", "CONFIG SET maxmemory-policy noeviction", "OK", "OK",
+	script := strings.Replace(section(t, "Redis is full"), "holdfast check\n", "! holdfast check || exit 9\n", 1) // this server persists nothing
+	done{out: sh(t, script)}.want(t, 0, "maxmemory:1024", "CONFIG SET maxmemory-policy noeviction", "OK", "OK",
 		"void", "persistence", "orders:42  mutex", "evicted_keys:", "DBSIZE", "redisson_lock_token:{orders:42}",
 		"holdfast_once:{charge:order-7}", "MEMORY USAGE", "once forget", "HOLDFAST_OWNER=")
 	redistest.Check(t, l.Release(t.Context()))

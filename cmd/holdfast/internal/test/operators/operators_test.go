@@ -2,16 +2,12 @@
 package operators
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,37 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Together(6) // most tests wait
-	redistest.Main(tests{m}, redistest.Child("holdfast", runCommand), redistest.Child("pod", runPod))
-}
-
-// tests are the tests of this package, and what they leave.
-type tests struct{ *testing.M }
-
-func (m tests) Run() int {
-	defer func() { _ = os.RemoveAll(built.dir) }()
-	return m.M.Run()
-}
-
-// built is the holdfast command, once a test has asked for it.
-var built struct {
-	once sync.Once
-	dir  string
-	err  error
-}
-
-// binary builds the holdfast command, as a user has it, and returns its path.
-func binary(t *testing.T) string {
-	t.Helper()
-	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "holdfast"); built.err == nil {
-			out, err := exec.Command("go", "build", "-o", built.dir, "../../..").CombinedOutput()
-			if err != nil {
-				built.err = fmt.Errorf("%w: %s", err, out)
-			}
-		}
-	})
-	redistest.Must(t, built.err)
-	return filepath.Join(built.dir, "holdfast")
+	redistest.Main(m, redistest.Child("holdfast", runCommand))
 }
 
 // soon bounds every wait: it runs out only on a defect.
@@ -62,7 +28,6 @@ const soon = time.Minute
 const (
 	envArgs = "OPERATORS_ARGS" // JSON
 	envURL  = "HOLDFAST_URL"
-	envWho  = "OPERATORS_WHO"
 )
 
 // runCommand is the holdfast command as a process, whose every line goes to the parent.
@@ -78,9 +43,17 @@ func runCommand(*redistest.ChildContext) {
 // start starts the holdfast command as a process.
 func start(t *testing.T, server *redistest.Proc, args ...string) *redistest.ChildProc {
 	t.Helper()
+	return startWith(t, map[string]string{envURL: url(server)}, args...)
+}
+
+// startWith starts it with these variables.
+func startWith(t *testing.T, variables map[string]string, args ...string) *redistest.ChildProc {
+	t.Helper()
 	text, err := json.Marshal(args)
 	redistest.Must(t, err)
-	return redistest.Start(t, "holdfast", map[string]string{envArgs: string(text), envURL: url(server)})
+	env := map[string]string{envArgs: string(text)}
+	maps.Copy(env, variables)
+	return redistest.Start(t, "holdfast", env)
 }
 
 // server starts a Redis. The test runs beside others.
@@ -110,32 +83,19 @@ func run(t *testing.T, server *redistest.Proc, args ...string) done {
 // runWith runs it with that standard input.
 func runWith(t *testing.T, in *os.File, server *redistest.Proc, args ...string) done {
 	t.Helper()
-	return runBare(t, in, append([]string{"--url", url(server)}, args...)...)
-}
-
-// runBare runs it with these arguments alone.
-func runBare(t *testing.T, in *os.File, args ...string) done {
-	t.Helper()
-	out, outEnd := pipe(t)
-	errs, errEnd := pipe(t)
-	outText, errText := make(chan string, 1), make(chan string, 1)
-	go func() { text, _ := io.ReadAll(out); outText <- string(text) }()
-	go func() { text, _ := io.ReadAll(errs); errText <- string(text) }()
-	code := cli.Main(cli.Streams{In: in, Out: outEnd, Err: errEnd}, args)
-	outEnd.Close()
-	errEnd.Close()
-	return done{code, <-outText, <-errText}
-}
-
-func pipe(t *testing.T) (r, w *os.File) {
-	t.Helper()
-	r, w, err := os.Pipe()
+	dir := t.TempDir()
+	out, err := os.Create(filepath.Join(dir, "out"))
 	redistest.Must(t, err)
-	t.Cleanup(func() {
-		r.Close()
-		w.Close()
-	})
-	return r, w
+	defer out.Close()
+	errs, err := os.Create(filepath.Join(dir, "err"))
+	redistest.Must(t, err)
+	defer errs.Close()
+	code := cli.Main(cli.Streams{In: in, Out: out, Err: errs}, append([]string{"--url", url(server)}, args...))
+	outText, err := os.ReadFile(out.Name())
+	redistest.Must(t, err)
+	errText, err := os.ReadFile(errs.Name())
+	redistest.Must(t, err)
+	return done{code, string(outText), string(errText)}
 }
 
 // want fails the test if the code differs, or if the output has not all the parts, in their order.
@@ -174,37 +134,29 @@ func lock(t *testing.T, l holdfast.Locker) *holdfast.Lease {
 // known waits until others see who holds a name.
 func known(t *testing.T, server *redistest.Proc, name, who string) {
 	t.Helper()
-	looks := holdfast.New(server.Client(t))
-	defer looks.Close()
-	redistest.Eventually(t, soon, who+" is known to hold "+name, func() error {
-		i, err := looks.Inspect(t.Context(), name)
-		if err == nil && (len(i.Holders) == 0 || i.Holders[0].Who != who) {
-			err = fmt.Errorf("%v", i)
-		}
-		return err
+	seen(t, server, name, "held by "+who, func(i holdfast.Inspection) bool {
+		return len(i.Holders) > 0 && i.Holders[0].Who == who
 	})
 }
 
 // waiting waits until n wait for a name.
 func waiting(t *testing.T, server *redistest.Proc, name string, n int) {
 	t.Helper()
+	seen(t, server, name, fmt.Sprintf("waited for by %d", n), func(i holdfast.Inspection) bool { return i.Waiters == n })
+}
+
+// seen waits until others see a name as it is to be.
+func seen(t *testing.T, server *redistest.Proc, name, what string, is func(holdfast.Inspection) bool) {
+	t.Helper()
 	looks := holdfast.New(server.Client(t))
 	defer looks.Close()
-	redistest.Eventually(t, soon, fmt.Sprintf("%d wait for %s", n, name), func() error {
+	redistest.Eventually(t, soon, name+" is "+what, func() error {
 		i, err := looks.Inspect(t.Context(), name)
-		if err == nil && i.Waiters != n {
+		if err == nil && !is(i) {
 			err = fmt.Errorf("%v", i)
 		}
 		return err
 	})
-}
-
-// holds reports whether somebody holds a name.
-func holds(t *testing.T, c *holdfast.Client, name string) bool {
-	t.Helper()
-	locked, err := c.Mutex(name).Locked(t.Context())
-	redistest.Must(t, err)
-	return locked
 }
 
 // unmarshal returns JSON as a map.
@@ -215,25 +167,4 @@ func unmarshal(t *testing.T, text string) map[string]any {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return m
-}
-
-// runPod is a process that says who it is, locks orders:42, and keeps it.
-func runPod(c *redistest.ChildContext) {
-	rdb, err := dial(os.Getenv(envURL))
-	if err != nil {
-		panic(err)
-	}
-	defer rdb.Close()
-	pod := holdfast.New(rdb, holdfast.WithIdentity(os.Getenv(envWho)))
-	defer pod.Close()
-	l, err := pod.FairMutex("orders:42").Lock(c)
-	if err != nil {
-		return
-	}
-	l.Note("invoice 7")
-	c.Say("held")
-	<-c.Done()
-	if err := l.Release(context.Background()); err != nil && !errors.Is(err, holdfast.ErrLost) {
-		c.Say("%v", err)
-	}
 }

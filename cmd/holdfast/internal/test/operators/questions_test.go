@@ -61,14 +61,6 @@ func subscribed(t *testing.T, server *redistest.Proc) {
 	})
 }
 
-// What 1 is elsewhere must not say that nobody holds it.
-func TestHeldThatFailsIsNotFree(t *testing.T) {
-	server := server(t)
-	redistest.Must(t, server.Admin().ConfigSet(t.Context(), "requirepass", "p").Err())
-	run(t, server, "held", "x").want(t, 77)
-	run(t, server, "wait", "x").want(t, 77)
-}
-
 func TestLsSelectsAndSorts(t *testing.T) {
 	server := server(t)
 	c := client(t, server, "pod-1")
@@ -174,11 +166,8 @@ func TestAReleaseByForceIsNoted(t *testing.T) {
 	}
 	run(t, server, "ls").want(t, 0)
 
-	for _, rule := range [][]any{
-		{"ACL", "SETUSER", "u", "on", ">p", "~x", "~redisson_*", "~holdfast_lock_*", "&*", "+@all"},
-	} {
-		redistest.Must(t, server.Admin().Do(t.Context(), rule...).Err())
-	}
+	redistest.Must(t, server.Admin().Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p",
+		"~x", "~redisson_*", "~holdfast_lock_*", "&*", "+@all").Err())
 	run(t, server, "acquire", "x", "--lease", "1m").want(t, 0)
 	as := "redis://u:p@" + server.Addr()
 	run(t, server, "inspect", "x", "--json", "--url", as).want(t, 0, `"forced":null`, "is not known")

@@ -3,16 +3,12 @@
 package operators
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -32,16 +28,14 @@ type attempt struct {
 // else, or prints one of the secrets.
 func try(t *testing.T, secrets []string, all ...attempt) {
 	t.Helper()
-	places := make(chan struct{}, 8)
-	var running sync.WaitGroup
-	for _, a := range all {
-		running.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			t.Run(strings.Join(append(a.args, fmt.Sprint(a.variables)), " "), func(t *testing.T) { a.try(t, secrets) })
-		})
-	}
-	running.Wait()
+	t.Run("attempts", func(t *testing.T) { // it ends when all of them have
+		for _, a := range all {
+			t.Run(strings.Join(append(a.args, fmt.Sprint(a.variables)), " "), func(t *testing.T) {
+				redistest.Parallel(t)
+				a.try(t, secrets)
+			})
+		}
+	})
 }
 
 func (a attempt) try(t *testing.T, secrets []string) {
@@ -61,16 +55,10 @@ func (a attempt) try(t *testing.T, secrets []string) {
 // such as the servers of a test. What it prints is in out.
 func apart(t *testing.T, variables map[string]string, args ...string) (d done) {
 	t.Helper()
-	text, err := json.Marshal(args)
-	redistest.Must(t, err)
-	env := map[string]string{envArgs: string(text)}
-	maps.Copy(env, variables)
-	for child := redistest.Start(t, "holdfast", env); ; {
+	for child := startWith(t, variables, args...); ; {
 		line := child.Line()
 		if code, ended := strings.CutPrefix(line, "exit "); ended {
-			if d.code, err = strconv.Atoi(code); err != nil {
-				t.Fatal(err)
-			}
+			redistest.Must(t, redistest.Err(fmt.Sscan(code, &d.code)))
 			return d
 		}
 		d.out += line + "\n"
@@ -195,22 +183,16 @@ func TestReachANodeOfACluster(t *testing.T) {
 	cluster := redistest.Cluster(t, 3, 0)
 	node := cluster.Nodes()[0]
 	whole := "redis+cluster://" + strings.Join(cluster.Addrs(), ",")
-	for _, name := range []string{"a", "b", "c", "d"} {
-		kept(t, run(t, node, "--url", whole, "acquire", name, "--lease", "10m"))
-	}
-	run(t, node, "--url", whole, "ls").want(t, 0, "a  ", "b  ", "c  ", "d  ")
+	everywhere(t, node, "redis+cluster://"+cluster.Addrs()[0])
 	apart(t, nil, "--url", whole, "run", "x", "--", "true").want(t, 0)
-	run(t, node, "--url", whole, "check").want(t, 1, "void")
-	say := func(d string) string {
-		return url(node) + " is one node of a cluster, which has a part of the names only: write redis+cluster://" + node.Addr() + d
-	}
+	says := url(node) + " is one node of a cluster, which has a part of the names only: write redis+cluster://" + node.Addr() + "\n"
 	var all []attempt
 	for _, args := range [][]string{
 		{"ls"}, {"watch"}, {"watch", "a"}, {"console", "--listen", "127.0.0.1:0"}, {"inspect", "a"}, {"check"}, {"run", "a", "--", "true"},
 		{"leader", "a", "--", "true"}, {"acquire", "a", "--lease", "1m"}, {"release", "a", "--force", "--yes"}, {"latch", "show", "a"}, {"sem", "show", "a"},
 		{"once", "show", "a", "b"}, {"run", "a", "--quorum", url(node) + "," + url(node) + "," + url(node), "--", "true"},
 	} {
-		all = append(all, attempt{nil, append([]string{"--url", url(node)}, args...), 64, say("\n")})
+		all = append(all, attempt{nil, append([]string{"--url", url(node)}, args...), 64, says})
 	}
 	try(t, nil, all...)
 	// A user that may not ask is refused by the first name that is elsewhere.
@@ -218,7 +200,7 @@ func TestReachANodeOfACluster(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		d := run(t, node, "--url", "redis://shy:p@"+node.Addr(), "inspect", name)
 		if d.code != 0 {
-			d.want(t, 64, say("\n"))
+			d.want(t, 64, says)
 			return
 		}
 	}
@@ -246,10 +228,12 @@ func TestReachARefusedPassword(t *testing.T) {
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis"}, []string{"run", "a", "--url", url(server), "--", "true"}, 0, ""},
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Wrong"}, []string{"ls", "--url", "redis://:k9Redis@" + server.Addr()}, 0, ""},
 	}
-	for _, command := range []string{"ls", "check", "watch", "console"} {
+	// What 1 is elsewhere must not say that nobody holds it.
+	for _, command := range []string{"ls", "check", "watch", "console", "held a", "wait a"} {
+		args := slices.Clip(strings.Fields(command))
 		all = append(all,
-			attempt{none, []string{command, "--url", wrong}, 77, "refuses the user or the password"},
-			attempt{none, []string{command, "--url", url(server)}, 77, "wants a password: give it by HOLDFAST_PASSWORD"})
+			attempt{none, append(args, "--url", wrong), 77, "refuses the user or the password"},
+			attempt{none, append(args, "--url", url(server)), 77, "wants a password: give it by HOLDFAST_PASSWORD"})
 	}
 	try(t, []string{"k9"}, all...)
 }

@@ -25,7 +25,7 @@ func everywhere(t *testing.T, first *redistest.Proc, url string) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		owners = append(owners, kept(t, on("acquire", name, "--lease", "10m", "--as", "job "+name))["OWNER"])
 	}
-	on("ls").want(t, 0, "a     mutex  job a", "b     mutex  job b", "c     mutex  job c", "d     mutex  job d")
+	on("ls", "--sort", "name").want(t, 0, "a     mutex  job a", "b     mutex  job b", "c     mutex  job c", "d     mutex  job d")
 	on("inspect", "c", "d").want(t, 0, "c: mutex", "job c", "d: mutex", "job d")
 	on("release", "a", "--force", "--yes").want(t, 0, "a: taken from job a (")
 	next := kept(t, on("extend", "b", "--lease", "20m", "--owner", owners[1]))
@@ -69,18 +69,6 @@ func listed(t *testing.T, console *redistest.ChildProc, names ...string) {
 		}
 	}
 	t.Fatalf("the page does not list %v", names)
-}
-
-func TestOnACluster(t *testing.T) {
-	redistest.Parallel(t)
-	cluster := redistest.Cluster(t, 3, 0)
-	everywhere(t, cluster.Nodes()[0], "redis+cluster://"+cluster.Addrs()[0])
-}
-
-func TestBehindSentinel(t *testing.T) {
-	redistest.Parallel(t)
-	set := redistest.Sentinel(t)
-	everywhere(t, set.Master(), "redis+sentinel://"+set.SentinelAddrs()[0]+"?master_name="+redistest.MasterName)
 }
 
 func TestCheckOfARedisThatKeepsThePromises(t *testing.T) {

@@ -31,19 +31,6 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 var count = conn.NewScript("count", `
 return {1, now, redis.call('incr', KEYS[1])}`)
 
-// pair sets both its keys. It replies {1, now}.
-var pair = conn.NewScript("pair", `
-redis.call('set', KEYS[1], ARGV[2])
-redis.call('set', KEYS[2], ARGV[2])
-return {1, now}`, conn.Always)
-
-// lenient works with any number of keys. It replies {1, now, number of keys}.
-var lenient = conn.NewScript("lenient", `
-for _, key in ipairs(KEYS) do
-	redis.call('exists', key)
-end
-return {1, now, #KEYS}`, conn.Always)
-
 // exists replies {whether the key is there, now}.
 var exists = conn.NewScript("exists", `
 return {redis.call('exists', KEYS[1]), now}`, conn.Always)

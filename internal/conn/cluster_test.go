@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -88,4 +90,34 @@ func TestKeysOfASlotThatHasMovedAreDoubted(t *testing.T) {
 			t.Errorf("doubted %v, want %v", doubted, want)
 		}
 	})
+}
+
+// A call follows a slot that moves between IPv6 addresses, although Redis names IPv6 addresses
+// without brackets when it redirects a client.
+func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
+	c := redistest.IPv6Cluster(t, 2, 0)
+	m := newManager(t, c.Client(t))
+	mustRun(t, m, newCount("{moving}other"))
+	move := c.OpenSlot("{moving}")
+	mustRun(t, m, newCount("{moving}key")) // reached by ASK
+	if err := runBatch(t.Context(), t, m, nodeOf(t, m, "{moving}key"), counts("{moving}key"))[0]; err != nil {
+		t.Errorf("a renewal: %v", err)
+	}
+	move.Finish()
+	last := newCount("{moving}key")
+	mustRun(t, m, last) // reached by MOVED
+	if last.Int(2) < 3 {
+		t.Errorf("%d executions, want 3 at least", last.Int(2))
+	}
+}
+
+func TestAClusterWithoutSlotsSaysSo(t *testing.T) {
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{redistest.Server(t, "--cluster-enabled", "yes").Addr()}})
+	defer rdb.Close()
+	err := runFor(2*time.Second, newManager(t, rdb), newCount("k"))
+	mustMatch(t, err, context.DeadlineExceeded)
+	mustMatch(t, err, errs.Unavailable)
+	if text := fmt.Sprint(err); !strings.Contains(text, "last failure") || !strings.Contains(text, "CLUSTERDOWN") {
+		t.Errorf("%v does not say why", err)
+	}
 }

@@ -313,10 +313,10 @@ func dialBy(do func(ctx context.Context, dial func() (net.Conn, error)) (net.Con
 // dialler is a Dialer that counts its dials. They fail while down is true, and hang until their context
 // ends while hangs is. A dial, and each write, takes as long as latency says.
 type dialler struct {
-	dials           atomic.Int64
-	down, hangs     atomic.Bool
-	latency         atomic.Int64
-	writes, largest atomic.Int64 // how many writes there were, and how many commands the largest had
+	dials       atomic.Int64
+	down, hangs atomic.Bool
+	latency     atomic.Int64
+	largest     atomic.Int64 // how many scripts the largest write had
 }
 
 func (d *dialler) dialBy(o *redis.Options) {
@@ -345,7 +345,6 @@ type watchedConn struct {
 }
 
 func (c *watchedConn) Write(p []byte) (int, error) {
-	c.d.writes.Add(1)
 	c.d.largest.Store(max(c.d.largest.Load(), int64(bytes.Count(p, []byte("evalsha")))))
 	time.Sleep(time.Duration(c.d.latency.Load()))
 	return c.Conn.Write(p)

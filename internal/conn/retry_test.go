@@ -116,13 +116,20 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 
 // While there is nothing to connect to, a call is retried. Only requests that were sent count as attempts.
 func TestRefusedConnectionsAreRetried(t *testing.T) {
-	for attempts, before := range map[int]func(*testing.T, *bubble){
-		1: func(t *testing.T, b *bubble) { b.load(t, count) },
-		2: func(t *testing.T, b *bubble) { b.warm(t) }, // it was written to the connection that was already gone
+	var last leftOpen
+	usual := func(*redis.Options) {}
+	for name, tc := range map[string]struct {
+		before   func(t *testing.T, b *bubble)
+		option   func(*redis.Options)
+		attempts int
+	}{
+		"no connection":             {func(t *testing.T, b *bubble) { b.load(t, count) }, usual, 1},
+		"one whose end is seen":     {func(t *testing.T, b *bubble) { b.warm(t); last.closed.Store(true) }, last.leaveOpen, 1},
+		"one whose end is not seen": {func(t *testing.T, b *bubble) { b.warm(t) }, usual, 2}, // it is written to
 	} {
-		t.Run(fmt.Sprint(attempts), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
-				before(t, b)
+				tc.before(t, b)
 				b.proxy.Refuse(true)
 				b.proxy.Cut()
 				time.Sleep(time.Second) // no request is under way meanwhile
@@ -130,10 +137,10 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				b.proxy.Refuse(false)
 				served(t, maxRest+time.Second, c)
-				if _, unheard := c.Outstanding(); unheard != (attempts == 2) || c.Attempts != attempts {
-					t.Errorf("outstanding %v, %d attempts, want %d", unheard, c.Attempts, attempts)
+				if _, unheard := c.Outstanding(); unheard != (tc.attempts == 2) || c.Attempts != tc.attempts {
+					t.Errorf("outstanding %v, %d attempts, want %d", unheard, c.Attempts, tc.attempts)
 				}
-			})
+			}, tc.option)
 		})
 	}
 }

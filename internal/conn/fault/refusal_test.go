@@ -3,9 +3,14 @@
 package fault
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -82,6 +87,28 @@ func TestEachRefusalInEachForm(t *testing.T) {
 			if words := text; form != "miniredis" && said.Error() != words && said.Error() != fmt.Sprintf("%v: %s", want.sentinel, words) {
 				t.Errorf("%s, %q: %q", form, err, said)
 			}
+		}
+	}
+}
+
+// A connection that one side refuses for the other's certificate cannot be made, however often one tries; nor can one of
+// a client that was closed.
+func TestWhatNoRetryMends(t *testing.T) {
+	for _, err := range []error{
+		&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, x509.UnknownAuthorityError{},
+		x509.HostnameError{Certificate: new(x509.Certificate)}, x509.CertificateInvalidError{}, tls.RecordHeaderError{},
+		&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")},
+		redis.ErrClosed, errs.BadArgument,
+	} {
+		unmade := Unreached{err}
+		if got := Judge(unmade); got != Final || Judge(Unreached{net.ErrClosed}) != Again {
+			t.Errorf("%T: verdict %v", err, got)
+		}
+		if said := Typed(unmade, ""); !errors.Is(said, errs.Unavailable) || !errors.Is(said, err) {
+			t.Errorf("%T: %v", err, said)
+		}
+		if mends := err != redis.ErrClosed && err != errs.BadArgument; Mendable(unmade) != mends {
+			t.Errorf("%T: an operator can mend it: %v", err, !mends)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Each call of RunBatch has its own outcome, ctx bounds the whole batch, and RunBatch does not use a failed connection
-// again. A lone caller sends one command over the wire, and many callers share pipelines.
+// again. Callers share pipelines.
 
 package conn_test
 
@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -143,20 +145,15 @@ func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 // A connection that was closed while it was idle is no failure of the renewals for which it is used next: nothing
 // was sent, so another is made.
 func TestARenewalOutlastsAConnectionThatWasClosedWhileIdle(t *testing.T) {
-	var closed atomic.Pointer[atomic.Bool] // that of the last connection
+	var last leftOpen
 	inBubble(t, func(t *testing.T, b *bubble) {
 		node := nodeOf(t, b.Manager, "k")
 		for range 3 {
 			runOnce(t, b.Manager, node)
-			closed.Load().Store(true)
+			last.closed.Store(true)
 			time.Sleep(time.Minute)
 		}
-	}, dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
-		c, err := dial()
-		its := new(atomic.Bool)
-		closed.Store(its)
-		return leftOpen{c, its}, err
-	}))
+	}, last.leaveOpen)
 
 	inBubble(t, func(t *testing.T, b *bubble) { // nothing can be seen at the connection, as below TLS
 		node := nodeOf(t, b.Manager, "k")
@@ -182,6 +179,15 @@ func runOnce(t *testing.T, m *conn.Manager, node string) {
 type leftOpen struct {
 	net.Conn
 	closed *atomic.Bool
+}
+
+// leaveOpen makes the client's connections leftOpen. c is the last of them.
+func (c *leftOpen) leaveOpen(o *redis.Options) {
+	dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+		conn, err := dial()
+		*c = leftOpen{conn, new(atomic.Bool)}
+		return *c, err
+	})(o)
 }
 
 func (c leftOpen) SyscallConn() (syscall.RawConn, error) { return seen{closed: c.closed}, nil }
@@ -246,36 +252,6 @@ func TestRenewalsGoByTheirHashesWhereEvalIsRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Callers that call at the same time share round trips. The connection takes a millisecond, so
-// that callers meet. One write is one round trip: go-redis writes a pipeline at once.
-func TestConcurrentCallersShareRoundTrips(t *testing.T) {
-	const callers, each, latency = 256, 10, time.Millisecond
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.latency.Store(int64(latency))
-		b.warm(t)
-		b.writes.Store(0)
-		started := time.Now()
-		var wg sync.WaitGroup
-		for i := range callers {
-			wg.Go(func() {
-				for range each {
-					mustRun(t, b.Manager, newCount(fmt.Sprint("k", i)))
-				}
-			})
-		}
-		wg.Wait()
-		if got, limit := int(b.writes.Load()), callers*each/20; got > limit {
-			t.Errorf("%d commands in %d round trips, want at most %d", callers*each, got, limit)
-		}
-		if took, limit := time.Since(started), callers*each*latency/80; took > limit {
-			t.Errorf("%d commands took %v at a latency of %v, want at most %v", callers*each, took, latency, limit)
-		}
-		for i := range callers {
-			redistest.Equal(t, b.executions(t, fmt.Sprint("k", i)), each, "%d executions, want %d (caller %d)", each, i)
-		}
-	})
 }
 
 // Queued requests go out in the order in which they came. A pipeline is small enough to leave room

@@ -5,12 +5,9 @@ package conn_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -221,59 +218,6 @@ func TestCallForALeaseThatIsOverIsGivenUp(t *testing.T) {
 	})
 }
 
-// A dial that its caller did not wait for ends later. Its connection must not be taken for the
-// connection that is in use by then.
-func TestDialThatEndsLateIsNotTakenForAnother(t *testing.T) {
-	var release chan struct{}
-	var dials atomic.Int64
-	inBubble(t, func(t *testing.T, b *bubble) {
-		release = make(chan struct{})
-		first := start(b.Manager, newCount("k"))
-		synctest.Wait()
-		first.cancel()
-		mustMatch(t, first.wait(t, time.Nanosecond), context.Canceled)
-		b.warm(t)
-		close(release)
-		synctest.Wait()
-
-		b.proxy.OnCommand(onScripts(redistest.Silence))
-		c := start(b.Manager, newCount("k"))
-		synctest.Wait()
-		c.cancel()
-		mustMatch(t, c.wait(t, time.Nanosecond), context.Canceled)
-	}, dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
-		if dials.Add(1) == 1 {
-			<-release // it does not look at its context
-		}
-		return dial()
-	}))
-}
-
-// A connection that died while it was idle is dialled anew within the call. If that dial fails, the
-// request was never sent. Only a socket shows that it is dead.
-func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
-	server, d := redistest.Server(t), new(dialler)
-	m := newManager(t, server.Client(t, d.dialBy))
-	mustRun(t, m, newCount("k"))
-	d.hangs.Store(true)
-	if n, err := server.Admin().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Result(); n == 0 || err != nil {
-		t.Fatalf("killed %d connections, %v", n, err)
-	}
-	time.Sleep(150 * time.Millisecond) // the FIN arrives, and the connection is due for a check
-	c := start(m, newCount("k"))
-	redistest.Eventually(t, time.Minute, "the call dials", func() error {
-		if d.dials.Load() < 2 {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	c.cancel()
-	mustMatch(t, c.wait(t, time.Minute), context.Canceled)
-	if _, unheard := c.Outstanding(); unheard || c.Attempts != 0 {
-		t.Errorf("outstanding %v, %d attempts", unheard, c.Attempts)
-	}
-}
-
 // A clean-up runs between Interrupt and Close, even if Interrupt cut its connection. It does not
 // run after Close.
 func TestCleanupGoesOnUntilClose(t *testing.T) {
@@ -310,33 +254,27 @@ func TestCleanupGoesOnUntilClose(t *testing.T) {
 	})
 }
 
-// each runs test with n Managers in virtual time, one after the other.
-func each(t *testing.T, n int, test func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy)) {
+// Interrupt ends a caller that was about to send when Interrupt looked.
+func TestInterruptMissesNobody(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		proxy := redistest.Mini(t).Proxy()
+		proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
 		rdb := proxy.Client(t)
-		for range n {
+		for range redistest.Count(t, 20_000) {
 			m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
 			redistest.Must(t, err)
-			if test(t, m, proxy); t.Failed() {
+			takes(t, 0, func() {
+				var wg sync.WaitGroup
+				for range connections {
+					wg.Go(func() { mustMatch(t, m.Run(context.Background(), newCount("k")), errs.Closed) })
+				}
+				wg.Go(m.Interrupt)
+				wg.Wait()
+				m.Close()
+			})
+			if t.Failed() {
 				return
 			}
 		}
-	})
-}
-
-// Interrupt ends a caller that was about to send when Interrupt looked.
-func TestInterruptMissesNobody(t *testing.T) {
-	each(t, redistest.Count(t, 20_000), func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy) {
-		proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
-		takes(t, 0, func() {
-			var wg sync.WaitGroup
-			for range connections {
-				wg.Go(func() { mustMatch(t, m.Run(context.Background(), newCount("k")), errs.Closed) })
-			}
-			wg.Go(m.Interrupt)
-			wg.Wait()
-			m.Close()
-		})
 	})
 }

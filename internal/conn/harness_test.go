@@ -31,19 +31,6 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 var count = conn.NewScript("count", `
 return {1, now, redis.call('incr', KEYS[1])}`)
 
-// pair sets both its keys. It replies {1, now}.
-var pair = conn.NewScript("pair", `
-redis.call('set', KEYS[1], ARGV[2])
-redis.call('set', KEYS[2], ARGV[2])
-return {1, now}`, conn.Always)
-
-// lenient works with any number of keys. It replies {1, now, number of keys}.
-var lenient = conn.NewScript("lenient", `
-for _, key in ipairs(KEYS) do
-	redis.call('exists', key)
-end
-return {1, now, #KEYS}`, conn.Always)
-
 // exists replies {whether the key is there, now}.
 var exists = conn.NewScript("exists", `
 return {redis.call('exists', KEYS[1]), now}`, conn.Always)
@@ -326,10 +313,10 @@ func dialBy(do func(ctx context.Context, dial func() (net.Conn, error)) (net.Con
 // dialler is a Dialer that counts its dials. They fail while down is true, and hang until their context
 // ends while hangs is. A dial, and each write, takes as long as latency says.
 type dialler struct {
-	dials           atomic.Int64
-	down, hangs     atomic.Bool
-	latency         atomic.Int64
-	writes, largest atomic.Int64 // how many writes there were, and how many commands the largest had
+	dials       atomic.Int64
+	down, hangs atomic.Bool
+	latency     atomic.Int64
+	largest     atomic.Int64 // how many scripts the largest write had
 }
 
 func (d *dialler) dialBy(o *redis.Options) {
@@ -358,7 +345,6 @@ type watchedConn struct {
 }
 
 func (c *watchedConn) Write(p []byte) (int, error) {
-	c.d.writes.Add(1)
 	c.d.largest.Store(max(c.d.largest.Load(), int64(bytes.Count(p, []byte("evalsha")))))
 	time.Sleep(time.Duration(c.d.latency.Load()))
 	return c.Conn.Write(p)

@@ -71,11 +71,7 @@ func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
 			Dialer:       func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED },
 		})
 		defer func() { _ = rdb.Close() }()
-		m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
-		redistest.Must(t, err)
-		defer m.Close()
-		ctx := redistest.Within(t, time.Minute)
-		redistest.Is(t, "Run", m.Run(ctx, newCount("key")), errs.BadArgument)
+		mustMatch(t, runFor(time.Minute, newManager(t, rdb), newCount("key")), errs.BadArgument)
 	})
 }
 
@@ -142,15 +138,6 @@ func (undated) SetDeadline(time.Time) error      { return errUndated }
 func (undated) SetReadDeadline(time.Time) error  { return errUndated }
 func (undated) SetWriteDeadline(time.Time) error { return errUndated }
 
-// throughATunnel makes the client's connections undated.
-func throughATunnel(o *redis.Options) {
-	o.ReadTimeout, o.WriteTimeout = -2, -2
-	dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
-		conn, err := dial()
-		return undated{conn}, err
-	})(o)
-}
-
 func TestAConnectionThatTakesNoDeadlines(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
@@ -171,5 +158,11 @@ func TestAConnectionThatTakesNoDeadlines(t *testing.T) {
 		if message, err := heard.ReceiveMessage(t.Context()); err != nil || message.Payload != "message" {
 			t.Errorf("%v, %v", message, err)
 		}
-	}, throughATunnel)
+	}, func(o *redis.Options) {
+		o.ReadTimeout, o.WriteTimeout = -2, -2
+		dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+			conn, err := dial()
+			return undated{conn}, err
+		})(o)
+	})
 }

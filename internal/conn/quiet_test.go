@@ -1,4 +1,4 @@
-// Scripts that publish, on a server that refuses them.
+// Scripts that publish, on a server that refuses them; and whether others than Clients listen.
 
 package conn_test
 
@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -143,6 +145,9 @@ func TestAServerThatRefusesScriptsThatPublishIsPublishedTo(t *testing.T) {
 			}
 		}
 		sent.want(t, "EVALSHA", "EVAL", "PUBLISH one brief", "EVALSHA", "EVAL")
+		if said := b.said("redis refuses scripts that publish"); len(said) != 1 {
+			t.Errorf("said %q, want one line", said)
+		}
 	})
 }
 
@@ -192,33 +197,6 @@ func TestOnlyTheRefusalOfAScriptMakesAClientQuiet(t *testing.T) {
 	}
 }
 
-// Many calls at once go out in pipelines, and are refused in them.
-func TestScriptsAreRefusedInAPipeline(t *testing.T) {
-	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
-		const calls = 50
-		var all sync.WaitGroup
-		for i := range calls {
-			all.Go(func() {
-				c := newAnnounce("k")
-				if i%2 == 1 {
-					c.Script = count
-				}
-				redistest.Check(t, b.Run(context.Background(), c))
-			})
-		}
-		all.Wait()
-		published := 0
-		for _, command := range sent.take() {
-			if strings.HasPrefix(command, "PUBLISH") {
-				published++
-			}
-		}
-		if n := b.executions(t, "k"); n != calls || published != calls {
-			t.Errorf("%d runs and %d messages of %d calls", n, published, calls)
-		}
-	})
-}
-
 // Renewals go out once, in a batch. A script that publishes is refused there too.
 func TestABatchIsRefused(t *testing.T) {
 	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
@@ -231,28 +209,6 @@ func TestABatchIsRefused(t *testing.T) {
 		}
 		// The first leads on to Run, which begins anew.
 		sent.want(t, "EVAL loud", "EVALSHA", "EVAL loud", "EVAL", one, two, "EVAL", one, two)
-	})
-}
-
-// A message is lost with its reply: the call is sent again, and publishes what it finds then.
-func TestAMessageIsLostWithItsReply(t *testing.T) {
-	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
-		mustRun(t, b.Manager, newAnnounce("warm"))
-		sent.take()
-		lost := false
-		sent.fault = func(command string) redistest.Fault {
-			if command == "EVALSHA" && !lost {
-				lost = true
-				return redistest.CloseAfterExec
-			}
-			return redistest.Pass
-		}
-		c := newAnnounce("k")
-		mustRun(t, b.Manager, c)
-		sent.want(t, "EVALSHA", "EVALSHA", "PUBLISH one n2--''", two)
-		if _, unheard := c.Outstanding(); !unheard {
-			t.Error("the lost request counts as answered")
-		}
 	})
 }
 
@@ -338,14 +294,67 @@ func TestAReplyIsNotTakenForCommands(t *testing.T) {
 	}
 }
 
-// A Client that takes to quiet scripts says so once.
-func TestAQuietClientSaysSo(t *testing.T) {
-	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, _ *commands) {
-		for range 3 {
-			mustRun(t, b.Manager, newAnnounce("k"))
+// others replies with 1 if others than Clients listen on ARGV[2]; Clients listen on ARGV[3] too.
+var others = conn.NewScript("others", "return outsiders(ARGV[1], ARGV[2], ARGV[3]) and 1 or 0",
+	conn.Timeless, conn.Always)
+
+// A script knows whether others than Clients listen, whatever the server says of the number of listeners.
+func TestOthersAreToldFromClients(t *testing.T) {
+	// Each server stands for redis in the script.
+	const answers = `local server = redis
+		local redis = {pcall = function(command, ...)
+			local answer = server.pcall(command, ...)
+			if command == 'PUBSUB' then return count(answer) end
+			return answer
+		end}
+		`
+	counts := func(reply string) string { return "local function count(a) return " + reply + " end\n" + answers }
+	servers := map[string]string{
+		"counts": counts("a"),
+		"adds an address to each number, as Valkey 9 does": counts("{a[1], a[2] + 45386000, a[3], a[4] + 45387000}"),
+		"adds an address to the number of all":             counts("{a[1], a[2] + 45386000, a[3], a[4]}"),
+		"adds an address to the number of Clients":         counts("{a[1], a[2], a[3], a[4] + 93000000000000}"),
+	}
+	mute := counts("{err = 'NOPERM'}")
+	deaf := `local redis = {pcall = function(command, ...)
+			if command == 'PUBSUB' then return {'all', 45386000, 'clients', 45386000} end
+			return {err = 'NOPERM'}
+		end}
+		`
+	test := func(t *testing.T, rdb *redis.Client) {
+		asked := func(server string) bool {
+			n, err := rdb.Eval(t.Context(), server+others.Source(), nil, "PUBLISH", "all", "clients").Int()
+			redistest.Must(t, err)
+			return n == 1
 		}
-		if said := b.said("redis refuses scripts that publish"); len(said) != 1 {
-			t.Errorf("said %q", said)
+		listen := func(channels ...string) {
+			sub := rdb.Subscribe(t.Context(), channels...)
+			t.Cleanup(func() { _ = sub.Close() })
+			for range channels {
+				redistest.Must(t, redistest.Err(sub.Receive(t.Context())))
+			}
 		}
-	})
+		const most = 33 // Valkey 9 counts 8, 15, 16 and 29 to 32 wrongly
+		for clients := range most {
+			for name, server := range servers {
+				if asked(server) {
+					t.Errorf("%d Clients listen, and the server %s: others are thought to listen", clients, name)
+				}
+			}
+			listen("all", "clients")
+		}
+		for name, server := range map[string]string{"does not say": mute, "counts wrongly, and lets nobody publish": deaf} {
+			if !asked(server) {
+				t.Errorf("the server %s: no others are thought to listen", name)
+			}
+		}
+		listen("all")
+		for name, server := range servers {
+			if !asked(server) {
+				t.Errorf("another listens, and the server %s: no others are thought to listen", name)
+			}
+		}
+	}
+	t.Run("embedded", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
+	t.Run("on a real server", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })
 }

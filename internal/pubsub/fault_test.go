@@ -216,9 +216,10 @@ func TestLiveConnectionSuspected(t *testing.T) {
 }
 
 func TestDeniedChannel(t *testing.T) {
-	const noRight, noCommand = "NOPERM this user has no permissions to access one of the channels used as arguments",
-		"ERR unknown command 'SUBSCRIBE', with args beginning with: 'denied'"
-	for _, refusal := range []string{noRight, noCommand} {
+	for _, refusal := range []string{
+		"NOPERM this user has no permissions to access one of the channels used as arguments",
+		"ERR unknown command 'SUBSCRIBE', with args beginning with: 'denied'",
+	} {
 		deniedChannel(t, refusal)
 	}
 }

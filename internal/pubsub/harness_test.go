@@ -40,8 +40,8 @@ func (g *guarded[T]) change(f func(T) T) T {
 	return g.v
 }
 
-// redisServer is a miniredis that is reached by pipes. It has sharded pub/sub, and a log of the
-// subscription commands and PINGs that it received.
+// redisServer is an embedded server that is reached by pipes. It has a log of the subscription commands and
+// PINGs that it received.
 type redisServer struct {
 	*miniredis.Miniredis
 
@@ -56,17 +56,7 @@ type redisServer struct {
 
 func newRedisServer(t *testing.T) *redisServer {
 	t.Helper()
-	r := &redisServer{Miniredis: miniredis.NewMiniRedis()}
-	r.ClockTTL(true)
-	first, err := r.Miniredis.Dial() // starts the server
-	redistest.Must(t, err)
-	first.Close()
-	for sharded, plain := range map[string]string{"SSUBSCRIBE": "SUBSCRIBE", "SUNSUBSCRIBE": "UNSUBSCRIBE"} {
-		err := r.Server().Register(sharded, func(p *server.Peer, _ string, args []string) {
-			r.Server().Dispatch(p, append([]string{plain}, args...))
-		})
-		redistest.Must(t, err)
-	}
+	r := &redisServer{Miniredis: redistest.Mini(t).Miniredis}
 	r.Server().SetPreHook(func(p *server.Peer, verb string, channels ...string) bool {
 		if !strings.HasSuffix(verb, "SUBSCRIBE") && verb != "PING" {
 			return false
@@ -201,8 +191,6 @@ func onServers(t *testing.T, cfg Config, sharded bool, home func(context.Context
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
 		a, b := newRedisServer(t), newRedisServer(t)
-		defer a.Miniredis.Close()
-		defer b.Miniredis.Close()
 		src := &fakeSource{servers: map[string]*redisServer{"a": a, "b": b}, sharded: sharded}
 		src.home.set(home)
 		s := New(src, cfg)

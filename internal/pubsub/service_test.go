@@ -125,25 +125,6 @@ func TestLinger(t *testing.T) {
 	})
 }
 
-// A channel that is used again and again has one alarm, not one alarm for each Close.
-func TestLingerOfBusyChannel(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		for range 1000 {
-			s.Subscribe("ch").Close()
-			time.Sleep(time.Second)
-			s.mu.Lock()
-			got := len(s.alarms)
-			s.mu.Unlock()
-			if got > 1 {
-				t.Fatalf("%d alarms for one channel", got)
-			}
-		}
-		if got := r.got("SUBSCRIBE"); len(got) != 1 {
-			t.Fatalf("SUBSCRIBE sent %d times, want once", len(got))
-		}
-	})
-}
-
 func TestNoLinger(t *testing.T) {
 	inBubble(t, Config{Linger: -1}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		keep := s.Subscribe("keep")

@@ -131,24 +131,6 @@ func checkNext(t *testing.T, step int64, w *Wheel, m model, now, slots int64) {
 	}
 }
 
-func TestWheelDoesNotAllocate(t *testing.T) {
-	w := NewWheel(slotCount, 0)
-	entries := make([]Entry, 100)
-	now := int64(0)
-	allocs := testing.AllocsPerRun(100, func() {
-		for i := range entries {
-			w.Set(&entries[i], now+int64(i)*100)
-			w.Set(&entries[i], now+int64(i)*50)
-		}
-		now += 10_000
-		for e, _ := w.Pop(now); e != nil; e, _ = w.Pop(now) {
-		}
-	})
-	if allocs != 0 {
-		t.Errorf("%v allocations, want none", allocs)
-	}
-}
-
 func TestNewWheelRefusesSlotsThatAreNoPowerOfTwo(t *testing.T) {
 	for _, slots := range []int{-64, 0, 1, 63, 65, 96} {
 		func() {

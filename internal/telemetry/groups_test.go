@@ -3,12 +3,10 @@
 package telemetry_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/telemetry"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // acquire records an acquisition of each name.
@@ -35,35 +33,6 @@ func (o *observed) acquisitions(t *testing.T) map[string]uint64 {
 func prefix(name string) string {
 	before, _, _ := strings.Cut(name, ":")
 	return before
-}
-
-func TestNamesAreCountedByGroup(t *testing.T) {
-	o := grouped(t, prefix)
-	o.acquire(t, "orders:1", "orders:2", "stock:1", ":none")
-	if got, want := fmt.Sprint(o.acquisitions(t)), "map[:1 orders:2 stock:1]"; got != want {
-		t.Errorf("acquisitions %s, want %s", got, want)
-	}
-	for _, span := range o.spans.Ended() {
-		for _, kv := range span.Attributes() {
-			if kv.Key == "holdfast.group" {
-				t.Errorf("a span has %v", kv)
-			}
-		}
-	}
-}
-
-func TestGroupsPastTheLastAreOther(t *testing.T) {
-	o := grouped(t, func(name string) string { return name })
-	for i := range 2 * telemetry.MaxGroups {
-		o.acquire(t, fmt.Sprint("g", i), fmt.Sprint("g", i))
-	}
-	o.acquire(t, "g0", telemetry.OtherGroup)
-	got := o.acquisitions(t)
-	redistest.Equal(t, len(got), telemetry.MaxGroups+1, "%d groups: %v", got)
-	last, tooMany := fmt.Sprint("g", telemetry.MaxGroups-1), fmt.Sprint("g", telemetry.MaxGroups)
-	if got["g0"] != 3 || got[last] != 2 || got[tooMany] != 0 || got[telemetry.OtherGroup] != 2*telemetry.MaxGroups+1 {
-		t.Errorf("acquisitions %v", got)
-	}
 }
 
 func TestWhatIsNoGroupIsOther(t *testing.T) {

@@ -4,7 +4,6 @@
 package telemetry_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -198,19 +197,6 @@ func TestTheServerIsOnEverything(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A cancelled wait is recorded although its ctx is already over.
-func TestACancelledWaitIsRecorded(t *testing.T) {
-	o := observe(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	_, a := o.Acquire(ctx, kind, "orders:42")
-	cancel()
-	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeCancelled, Err: ctx.Err()})
-	if h := histogram(t, o.collect(t)["holdfast.acquire.duration"]); len(h.DataPoints) != 1 {
-		t.Errorf("%d points, want 1", len(h.DataPoints))
-	}
-	o.only(t)
 }
 
 func TestTheSpanIsTheExemplar(t *testing.T) {

@@ -3,9 +3,14 @@
 package fault
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -38,6 +43,8 @@ func TestEachRefusalInEachForm(t *testing.T) {
 		"NOREPLICAS Not enough good replicas to write.":                                                    {Passage, nil},
 		"BUSY Redis is busy running a script.":                                                             {Passage, nil},
 		"UNBLOCKED client unblocked via CLIENT UNBLOCK":                                                    {Passage, nil},
+		"ERR max number of clients reached":                                                                {Passage, nil},
+		"ERR max number of clients + cluster connections reached":                                          {Passage, nil},
 		"ERR Script attempted to access a non local key in a cluster node":                                 {Passage, nil},
 		"ERR Attempted to access a non local key in a cluster node":                                        {Passage, nil}, // Valkey 9
 		"ERR Script attempted to execute a write command while the cluster is down and readonly":           {Passage, nil},
@@ -49,12 +56,15 @@ func TestEachRefusalInEachForm(t *testing.T) {
 		"WRONGPASS invalid username-password pair or user is disabled.":                                    {Operator, errs.Denied},
 		"DENIED Redis is running in protected mode because protected mode is enabled":                      {Operator, errs.Denied},
 		"ERR The user executing the script can't run this command or subcommand":                           {Operator, errs.Denied}, // Redis 7.0
-		"ERR ACL failure in script: User u has no permissions to run the 'pttl' command":                   {Operator, errs.Denied},
-		"WRONGTYPE Operation against a key holding the wrong kind of value":                                {nothing, errs.WrongType},
-		"NOPERMITS never set":                                  {nothing, errs.NoPermits},
-		"ERR Unknown Redis command called from script":         {nothing, nil},
-		"ERR value is not an integer or out of range":          {nothing, nil},
-		"ERR Wrong number of args calling command from script": {nothing, nil},
+		"ERR The user executing the script can't publish to the channel mentioned in the command":          {Operator, errs.Denied},
+		"ERR invalid password": {Operator, errs.Denied},
+		"ERR ACL failure in script: User u has no permissions to run the 'pttl' command": {Operator, errs.Denied},
+		"WRONGTYPE Operation against a key holding the wrong kind of value":              {nothing, errs.WrongType},
+		"NOPERMITS never set": {nothing, errs.NoPermits},
+		"CROSSSLOT Keys in request don't hash to the same slot": {nothing, nil},
+		"ERR Unknown Redis command called from script":          {nothing, nil},
+		"ERR value is not an integer or out of range":           {nothing, nil},
+		"ERR Wrong number of args calling command from script":  {nothing, nil},
 	} {
 		for form, as := range forms {
 			err := serverError(fmt.Sprintf(as, text))
@@ -77,6 +87,28 @@ func TestEachRefusalInEachForm(t *testing.T) {
 			if words := text; form != "miniredis" && said.Error() != words && said.Error() != fmt.Sprintf("%v: %s", want.sentinel, words) {
 				t.Errorf("%s, %q: %q", form, err, said)
 			}
+		}
+	}
+}
+
+// A connection that one side refuses for the other's certificate cannot be made, however often one tries; nor can one of
+// a client that was closed.
+func TestWhatNoRetryMends(t *testing.T) {
+	for _, err := range []error{
+		&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, x509.UnknownAuthorityError{},
+		x509.HostnameError{Certificate: new(x509.Certificate)}, x509.CertificateInvalidError{}, tls.RecordHeaderError{},
+		&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")},
+		redis.ErrClosed, errs.BadArgument,
+	} {
+		unmade := Unreached{err}
+		if got := Judge(unmade); got != Final || Judge(Unreached{net.ErrClosed}) != Again {
+			t.Errorf("%T: verdict %v", err, got)
+		}
+		if said := Typed(unmade, ""); !errors.Is(said, errs.Unavailable) || !errors.Is(said, err) {
+			t.Errorf("%T: %v", err, said)
+		}
+		if mends := err != redis.ErrClosed && err != errs.BadArgument; Mendable(unmade) != mends {
+			t.Errorf("%T: an operator can mend it: %v", err, !mends)
 		}
 	}
 }

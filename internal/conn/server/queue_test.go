@@ -163,20 +163,4 @@ func TestClockIsNeverAheadOfTheServer(t *testing.T) {
 	})
 }
 
-// An answer that arrives at once makes the estimate exact.
-func TestClockIsExactWithoutDelay(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		c := clock{epoch: time.Now()}
-		if c.known {
-			t.Error("known before anything was heard")
-		}
-		time.Sleep(time.Second)
-		c.observe(time.Now().Add(time.Hour).UnixMicro(), time.Now())
-		time.Sleep(time.Minute)
-		if got, want := c.at(time.Now()), time.Now().Add(time.Hour).UnixMicro(); got != want {
-			t.Errorf("%d, want %d", got, want)
-		}
-	})
-}
-
 func TestMain(m *testing.M) { redistest.Main(m) }

@@ -259,6 +259,7 @@ var firstBugs = []bug{
 	{name: "a place is kept that nobody wants when the release that took it is answered", by: "internal/line TestSeatedTooLate",
 		at: "internal/line Lines.Seated", old: "q.dropped, orphan = slices.Delete(q.dropped, i, i+1), true",
 		new: "q.dropped = slices.Delete(q.dropped, i, i+1)"},
-	{name: "a redirection that has gone out of date is believed", step: servers, by: "internal/conn TestCluster",
+	{name: "a redirection that has gone out of date is believed", step: servers,
+		by: "internal/conn TestARedirectionThatIsOutOfDateIsNotBelieved",
 		at: "internal/conn attempt.replied", old: ".denied:", new: ".denied && t.full:"},
 }

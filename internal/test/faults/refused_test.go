@@ -156,7 +156,7 @@ func TestALeaseOutlastsWhatIsRefusedForAWhile(t *testing.T) {
 	for _, kind := range lockertest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			onRefusing(t, func(r *refusing) {
-				mine, theirs := contenders(r.t, kind, r.p, r.q)
+				mine, theirs := contenders(r.t, kind, "k", r.p, r.q)
 				if l, err := mine.Lock(r.ctx); err != nil || l.Release(r.ctx) != nil {
 					r.t.Fatal(err)
 				}

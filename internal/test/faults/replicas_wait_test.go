@@ -26,7 +26,7 @@ import (
 func TestReplicas_OfTheClient(t *testing.T) {
 	eachKind(t, func(w *world.World, kind lockertest.Kind) {
 		p, rival := w.Process(holdfast.WithReplicas(1)), w.Process()
-		mine, theirs := lockOf(w, kind, "myLock", p, rival)
+		mine, theirs := contenders(w.T, kind, "myLock", p.Client, rival.Client)
 		acknowledge := func(replicas int64) {
 			p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 				if c.Name == "WAIT" {

@@ -18,60 +18,43 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// load is a set of callers. They lock and release a few names, over and over, until the load ends.
-type load struct {
-	t      testing.TB
-	grants atomic.Int64
-	ended  chan struct{}
-	wg     sync.WaitGroup
-}
-
-// start starts four callers of a lock, through the clients in turn.
-func (d *load) start(name string, option holdfast.LeaseOption, clients ...*holdfast.Client) {
-	d.ended = make(chan struct{})
+// contend has four callers lock and release a lock, over and over, through the clients in turn. more waits for so many
+// more grants that one was asked for after its call.
+func contend(t *testing.T, name string, option holdfast.LeaseOption, clients ...*holdfast.Client) (more, end func()) {
+	var grants atomic.Int64
+	var ended atomic.Bool
+	var callers sync.WaitGroup
 	for k := range 4 {
 		m := clients[k%len(clients)].Mutex(name, option)
-		d.wg.Go(func() {
-			for {
-				select {
-				case <-d.ended:
-					return
-				default:
-					d.turn(m)
+		callers.Go(func() {
+			for !ended.Load() {
+				l, err := m.Lock(clienttest.Generous(t))
+				if err != nil {
+					t.Errorf("Lock: %v", err)
+					continue
+				}
+				grants.Add(1)
+				time.Sleep(time.Millisecond)
+				err = l.Release(clienttest.Generous(t))
+				if err != nil && !errors.Is(err, holdfast.ErrLost) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Release: %v", err)
 				}
 			}
 		})
 	}
-}
-
-func (d *load) turn(m holdfast.Locker) {
-	l, err := m.Lock(clienttest.Generous(d.t))
-	if err != nil {
-		d.t.Errorf("Lock: %v", err)
-		return
+	more = func() {
+		before := grants.Load()
+		redistest.Eventually(t, time.Minute, "grants", func() error {
+			if n := grants.Load() - before; n <= 4 {
+				return fmt.Errorf("%d", n)
+			}
+			return nil
+		})
 	}
-	d.grants.Add(1)
-	time.Sleep(time.Millisecond)
-	err = l.Release(clienttest.Generous(d.t))
-	if lost := errors.Is(err, holdfast.ErrLost) || errors.Is(err, context.DeadlineExceeded); err != nil && !lost {
-		d.t.Errorf("Release: %v", err)
+	return more, func() {
+		ended.Store(true)
+		callers.Wait()
 	}
-}
-
-// awaitGrants waits for so many more grants that one was asked for after this call.
-func (d *load) awaitGrants() {
-	before := d.grants.Load()
-	redistest.Eventually(d.t, time.Minute, "grants", func() error {
-		if n := d.grants.Load() - before; n <= 4 {
-			return fmt.Errorf("%d", n)
-		}
-		return nil
-	})
-}
-
-func (d *load) end() {
-	close(d.ended)
-	d.wg.Wait()
 }
 
 // vouched asks Redis about each lease. It fails the test unless each lease has survived.
@@ -117,15 +100,14 @@ func (f failover) outlive(t *testing.T) {
 	a, b := clienttest.OpenClient(t, f.client()), clienttest.OpenClient(t, f.client())
 	leases := clienttest.GrabMany(t, a, f.prefix, 20, holdfast.Renewed(failoverLease))
 	f.replicated()
-	d := &load{t: t}
-	d.start("contended", holdfast.Renewed(contendedLease), a, b)
-	d.awaitGrants()
+	more, end := contend(t, "contended", holdfast.Renewed(contendedLease), a, b)
+	more()
 	f.fail()
-	d.awaitGrants()
+	more()
 	renewed(t, leases)
 	vouched(t, leases, failoverLease)
 	f.settle()
-	d.end()
+	end()
 	vouched(t, leases, failoverLease)
 	clienttest.GiveBackAll(t, leases)
 }

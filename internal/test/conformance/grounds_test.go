@@ -61,15 +61,6 @@ var conformanceGrounds = []struct {
 			return rdb
 		}), nil
 	}},
-	{"Sentinel, NewUniversalClient", func(t *testing.T) (lockertest.Redis, []string) {
-		s := redistest.Sentinel(t)
-		options := redis.UniversalOptions{MasterName: redistest.MasterName, Addrs: s.SentinelAddrs()}
-		return reached(s.Master().Admin(), func(t testing.TB) redis.UniversalClient {
-			rdb := redis.NewUniversalClient(&options)
-			t.Cleanup(func() { _ = rdb.Close() })
-			return rdb
-		}), nil
-	}},
 	{"a cluster on IPv6", func(t *testing.T) (lockertest.Redis, []string) {
 		c := redistest.IPv6Cluster(t, 3, 1)
 		return reached(c.Client(t), func(t testing.TB) redis.UniversalClient { return c.Client(t) }), nil

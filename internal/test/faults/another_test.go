@@ -92,19 +92,6 @@ func (m *masters) failOver(t *testing.T, p *holdfast.Client) {
 	}
 }
 
-// contenders returns p's lock, and q's, which it excludes.
-func contenders(t *testing.T, kind lockertest.Kind, p, q *holdfast.Client) (mine, theirs holdfast.Locker) {
-	t.Helper()
-	if kind.Prepare != nil {
-		redistest.Must(t, kind.Prepare(t.Context(), p, "k"))
-	}
-	rival := kind.Locker
-	if kind.Rival != nil {
-		rival = kind.Rival
-	}
-	return kind.Locker(p, "k"), rival(q, "k")
-}
-
 // A failover forgets a release, and later a grant: a planned one behind Sentinel does so each time. The lock
 // whose owner has released it is free soon, and who has lost one is notified soon, and not a lease or a third
 // of one later.
@@ -112,7 +99,7 @@ func TestAnotherMasterHasForgotten(t *testing.T) {
 	for _, kind := range lockertest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			onMasters(t, func(t *testing.T, m *masters, p, q *holdfast.Client) {
-				mine, theirs := contenders(t, kind, p, q)
+				mine, theirs := contenders(t, kind, "k", p, q)
 				l, err := mine.Lock(t.Context())
 				redistest.Must(t, err)
 				m.replicate(t)
@@ -136,7 +123,7 @@ func TestAWaiterHearsTheNewMaster(t *testing.T) {
 	for _, kind := range lockertest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			onMasters(t, func(t *testing.T, m *masters, p, q *holdfast.Client) {
-				mine, theirs := contenders(t, kind, p, q)
+				mine, theirs := contenders(t, kind, "k", p, q)
 				l, err := mine.Lock(t.Context())
 				redistest.Must(t, err)
 				granted := make(chan time.Time, 1)

@@ -32,16 +32,17 @@ func eachKind(t *testing.T, scene func(w *world.World, kind lockertest.Kind)) {
 	}
 }
 
-// lockOf returns the process's lock of that name, and the lock of the rival that excludes it.
-func lockOf(w *world.World, kind lockertest.Kind, name string, p, rival *world.Process) (mine, theirs holdfast.Locker) {
+// contenders returns p's lock of that name, and q's, which it excludes.
+func contenders(t *testing.T, kind lockertest.Kind, name string, p, q *holdfast.Client) (mine, theirs holdfast.Locker) {
+	t.Helper()
 	if kind.Prepare != nil {
-		redistest.Must(w.T, kind.Prepare(w.T.Context(), rival.Client, name))
+		redistest.Must(t, kind.Prepare(t.Context(), q, name))
 	}
-	mine, theirs = kind.Locker(p.Client, name), kind.Locker(rival.Client, name)
+	rival := kind.Locker
 	if kind.Rival != nil {
-		theirs = kind.Rival(rival.Client, name)
+		rival = kind.Rival
 	}
-	return mine, theirs
+	return kind.Locker(p, name), rival(q, name)
 }
 
 // The process is new, and 20 ms away from its server: it dials, is granted a lock that is free, or waits for
@@ -52,7 +53,7 @@ func TestCancelledAtEachMoment(t *testing.T) {
 		for _, released := range []time.Duration{0, 200 * time.Millisecond} {
 			for d, granted := time.Millisecond, false; !granted; d += 7 * time.Millisecond {
 				p := w.FarAway(20 * time.Millisecond)
-				mine, theirs := lockOf(w, kind, fmt.Sprint(released, d), p, rival)
+				mine, theirs := contenders(w.T, kind, fmt.Sprint(released, d), p.Client, rival.Client)
 				if released > 0 {
 					l := w.Lock(w.T.Context(), theirs)
 					time.AfterFunc(released, func() { w.Release(l) })

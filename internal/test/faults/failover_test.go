@@ -18,68 +18,43 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// load is a set of callers. They lock and release a few names, over and over, until the load ends.
-type load struct {
-	t      testing.TB
-	mutual bool // overlaps and lost leases are failures
-	grants atomic.Int64
-	ended  chan struct{}
-	wg     sync.WaitGroup
-}
-
-// start starts four callers on each name, through the clients in turn.
-func (d *load) start(names []string, option holdfast.LeaseOption, clients ...*holdfast.Client) {
-	d.ended = make(chan struct{})
-	for _, name := range names {
-		inside := new(atomic.Int32)
-		for k := range 4 {
-			m := clients[k%len(clients)].Mutex(name, option)
-			d.wg.Go(func() {
-				for {
-					select {
-					case <-d.ended:
-						return
-					default:
-						d.turn(m, inside)
-					}
+// contend has four callers lock and release a lock, over and over, through the clients in turn. more waits for so many
+// more grants that one was asked for after its call.
+func contend(t *testing.T, name string, option holdfast.LeaseOption, clients ...*holdfast.Client) (more, end func()) {
+	var grants atomic.Int64
+	var ended atomic.Bool
+	var callers sync.WaitGroup
+	for k := range 4 {
+		m := clients[k%len(clients)].Mutex(name, option)
+		callers.Go(func() {
+			for !ended.Load() {
+				l, err := m.Lock(clienttest.Generous(t))
+				if err != nil {
+					t.Errorf("Lock: %v", err)
+					continue
 				}
-			})
-		}
+				grants.Add(1)
+				time.Sleep(time.Millisecond)
+				err = l.Release(clienttest.Generous(t))
+				if err != nil && !errors.Is(err, holdfast.ErrLost) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Release: %v", err)
+				}
+			}
+		})
 	}
-}
-
-func (d *load) turn(m holdfast.Locker, inside *atomic.Int32) {
-	l, err := m.Lock(clienttest.Generous(d.t))
-	if err != nil {
-		d.t.Errorf("Lock: %v", err)
-		return
+	more = func() {
+		before := grants.Load()
+		redistest.Eventually(t, time.Minute, "grants", func() error {
+			if n := grants.Load() - before; n <= 4 {
+				return fmt.Errorf("%d", n)
+			}
+			return nil
+		})
 	}
-	if n := inside.Add(1); n != 1 && d.mutual && l.Err() == nil {
-		d.t.Errorf("overlap: %d are inside", n)
+	return more, func() {
+		ended.Store(true)
+		callers.Wait()
 	}
-	d.grants.Add(1)
-	time.Sleep(time.Millisecond)
-	inside.Add(-1)
-	err = l.Release(clienttest.Generous(d.t))
-	if lost := errors.Is(err, holdfast.ErrLost) || errors.Is(err, context.DeadlineExceeded); err != nil && (d.mutual || !lost) {
-		d.t.Errorf("Release: %v", err)
-	}
-}
-
-// awaitGrants waits for so many more grants that one was asked for after this call.
-func (d *load) awaitGrants(names int) {
-	before := d.grants.Load()
-	redistest.Eventually(d.t, time.Minute, "grants", func() error {
-		if n := d.grants.Load() - before; n <= int64(4*names) {
-			return fmt.Errorf("%d", n)
-		}
-		return nil
-	})
-}
-
-func (d *load) end() {
-	close(d.ended)
-	d.wg.Wait()
 }
 
 // vouched asks Redis about each lease. It fails the test unless each lease has survived.
@@ -125,15 +100,14 @@ func (f failover) outlive(t *testing.T) {
 	a, b := clienttest.OpenClient(t, f.client()), clienttest.OpenClient(t, f.client())
 	leases := clienttest.GrabMany(t, a, f.prefix, 20, holdfast.Renewed(failoverLease))
 	f.replicated()
-	d := &load{t: t}
-	d.start([]string{"contended"}, holdfast.Renewed(contendedLease), a, b)
-	d.awaitGrants(1)
+	more, end := contend(t, "contended", holdfast.Renewed(contendedLease), a, b)
+	more()
 	f.fail()
-	d.awaitGrants(1)
+	more()
 	renewed(t, leases)
 	vouched(t, leases, failoverLease)
 	f.settle()
-	d.end()
+	end()
 	vouched(t, leases, failoverLease)
 	clienttest.GiveBackAll(t, leases)
 }
@@ -179,73 +153,4 @@ func TestFailover(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Slots move to and fro under load, and locks work on without an overlap. Some slots move slowly,
-// with the lock on one side and its token on the other.
-func TestSlotsMove(t *testing.T) {
-	t.Parallel()
-	s := redistest.Cluster(t, 3, 0)
-	clienttest.LeaveNothingOn(t, s.Nodes())
-	a, b := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
-	leases := clienttest.GrabMany(t, a, "held{slot}", 20, holdfast.Renewed(keptLease))
-	d := &load{t: t, mutual: true}
-	d.start([]string{"moving0{slot}", "moving1{slot}", "moving2{slot}"}, holdfast.Renewed(30*time.Second), a, b)
-	moves := redistest.Count(t, 500)
-	for i := range moves {
-		move := s.OpenSlot("{slot}")
-		if i%4 == 0 {
-			keys := move.Keys()
-			move.MoveKeys(keys[:len(keys)/2]...)
-		}
-		move.Finish()
-		d.awaitGrants(1)
-	}
-	d.end()
-	renewed(t, leases)
-	vouched(t, leases, keptLease)
-	clienttest.GiveBackAll(t, leases)
-	clienttest.Figure(t, "%d slot moves under %d grants: 0 errors, 0 overlaps, 20 held leases kept", moves, d.grants.Load())
-}
-
-// A slot may stay open for long. A hold in it is renewed and released there. A new lock has to
-// wait, for as long as its context allows. Its waiters listen on the new master once the slot has moved.
-func TestSlotStaysOpen(t *testing.T) {
-	t.Parallel()
-	s := redistest.Cluster(t, 3, 0)
-	clienttest.LeaveNothingOn(t, s.Nodes())
-	c := clienttest.OpenClient(t, s.Client(t))
-	leases := clienttest.GrabMany(t, c, "open{slot}", 20, holdfast.Renewed(keptLease))
-	released := clienttest.GrabMany(t, c, "released{slot}", 20)
-	clienttest.GiveBack(t, clienttest.Grab(t, c.Mutex("split{slot}")))
-
-	move := s.OpenSlot("{slot}")
-	keys := move.Keys()
-	move.MoveKeys(keys[:len(keys)/2]...)
-	clienttest.GiveBackAll(t, released)
-	ctx := redistest.Within(t, 300*time.Millisecond)
-	for name := range leases {
-		if _, err := c.Mutex(name).Lock(ctx); err == nil {
-			t.Errorf("%s was granted twice", name)
-		}
-	}
-	next, err := beside(func() (*holdfast.Lease, error) { return c.Mutex("new{slot}").Lock(clienttest.Generous(t)) }, func() error {
-		renewed(t, leases)
-		vouched(t, leases, keptLease)
-		move.Finish()
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("a Lock that waited for the slot to close: %v", err)
-	}
-	waiter, err := beside(func() (*holdfast.Lease, error) { return c.Mutex("new{slot}").Lock(clienttest.Generous(t)) }, func() error {
-		s.MoveSlot("{slot}")
-		return next.Release(clienttest.Generous(t))
-	})
-	if err != nil {
-		t.Fatalf("a Lock that waited while the slot moved: %v", err)
-	}
-	clienttest.GiveBack(t, waiter)
-	vouched(t, leases, keptLease)
-	clienttest.GiveBackAll(t, leases)
 }

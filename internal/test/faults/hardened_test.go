@@ -151,13 +151,13 @@ func TestEachKindWhereUsersAndServersAreHardened(t *testing.T) {
 		few <- struct{}{}
 		tried.Go(func() {
 			defer func() { <-few }()
-			useEachKind(t, what, s, as)
+			useEachKind(t, what, how.rules != "", s, as)
 		})
 	}
 	tried.Wait()
 }
 
-func useEachKind(t *testing.T, what string, s *redistest.Proc, as func(*redis.Options)) {
+func useEachKind(t *testing.T, what string, byRights bool, s *redistest.Proc, as func(*redis.Options)) {
 	var kinds sync.WaitGroup
 	for kind, use := range uses() {
 		kinds.Go(func() {
@@ -177,6 +177,9 @@ func useEachKind(t *testing.T, what string, s *redistest.Proc, as func(*redis.Op
 			}
 			if err != nil && !named.MatchString(says) {
 				t.Errorf("%s, %s: %s", what, kind, says)
+			}
+			if !goesOn && byRights && err != nil && !errors.Is(err, holdfast.ErrDenied) {
+				t.Errorf("%s, %s: it does not match ErrDenied: %s", what, kind, says)
 			}
 		})
 	}

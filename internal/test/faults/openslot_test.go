@@ -93,18 +93,8 @@ func (s *openSlot) left(key string) func() float64 {
 	return func() float64 { return s.rdb.PTTL(s.ctx, key).Val().Seconds() }
 }
 
-// score returns the greatest score of a sorted set, which is a time.
+// score returns the greatest score of a sorted set that is a time.
 func (s *openSlot) score(key string) func() float64 {
-	return func() float64 {
-		for _, of := range s.rdb.ZRangeWithScores(s.ctx, key, -1, -1).Val() {
-			return of.Score
-		}
-		return 0
-	}
-}
-
-// time returns the greatest score that is a time, of a sorted set with others beyond each.
-func (s *openSlot) time(key string) func() float64 {
 	return func() float64 {
 		times := &redis.ZRangeBy{Min: "0", Max: "(4503599627370496", Count: 1} // 2^52
 		for _, of := range s.rdb.ZRevRangeByScoreWithScores(s.ctx, key, times).Val() {
@@ -121,7 +111,7 @@ func TestASlotStaysOpenUnderEachKind(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2, 0)
 	for kind, play := range map[string]func(s *openSlot){
-		"permits": opensUnderPermits, "semaphore": opensUnderASemaphore, "latch": opensUnderALatch,
+		"mutex": opensUnderAMutex, "permits": opensUnderPermits, "semaphore": opensUnderASemaphore, "latch": opensUnderALatch,
 		"barrier": opensUnderABarrier, "once": opensUnderWork, "tick": opensUnderATick, "leader": opensUnderALeader,
 		"several": opensUnderSeveral, "quorum": opensUnderAQuorum, "slots": opensUnderSlots, "shards": opensUnderShards,
 	} {
@@ -132,6 +122,31 @@ func TestASlotStaysOpenUnderEachKind(t *testing.T) {
 				p: clienttest.OpenClient(t, cluster.Client(t)), q: clienttest.OpenClient(t, cluster.Client(t))})
 		})
 	}
+}
+
+// A hold is renewed, extended and released, and is granted to nobody else. Those that wait for a new one hear of its
+// release when the slot has moved once more.
+func opensUnderAMutex(s *openSlot) {
+	s.name = "{" + s.name + "}"
+	mine := func(which string) *holdfast.Mutex { return s.p.Mutex(which+s.name, holdfast.Renewed(slotLease)) }
+	held, released := clienttest.Grab(s.t, mine("held")), clienttest.Grab(s.t, mine("released"))
+	var next *holdfast.Lease
+	s.open("held"+s.name, func() {
+		s.renewed("the lock", s.left("held"+s.name))
+		s.must(held.Extend(s.ctx, time.Minute), released.Release(s.ctx))
+		if _, err := s.q.Mutex("held" + s.name).Lock(redistest.Within(s.t, 300*time.Millisecond)); err == nil {
+			s.t.Error("it was granted twice")
+		}
+		s.waits("Lock", func() (err error) {
+			next, err = s.q.Mutex("new" + s.name).Lock(s.ctx)
+			return err
+		})
+	})
+	waits := begin(func() (*holdfast.Lease, error) { return mine("new").Lock(s.ctx) })
+	s.cluster.MoveSlot(s.name)
+	s.must(next.Release(s.ctx))
+	last, err := waits()
+	s.must(err, held.Release(s.ctx), last.Release(s.ctx))
 }
 
 func opensUnderPermits(s *openSlot) {
@@ -169,7 +184,7 @@ func opensUnderSlots(s *openSlot) {
 	at, err := keys.Space("").ForSlots(s.name)
 	s.must(err)
 	s.open(at.Taken, func() {
-		s.renewed("a number", s.time(at.Taken))
+		s.renewed("a number", s.score(at.Taken))
 		s.waits("Acquire", func() error { return second(numbers(s.q).Acquire(s.ctx)) })
 		s.must(l.Err(), l.Release(s.ctx))
 	})

@@ -153,28 +153,6 @@ func lostLease(t *testing.T, l *holdfast.Lease) {
 	redistest.Is(t, "the lease ended with", l.Err(), holdfast.ErrLost)
 }
 
-// The next holder, who was granted the lock after the restart, is not disturbed.
-func TestRestartEmpty(t *testing.T) {
-	t.Parallel()
-	s := redistest.Server(t)
-	clienttest.LeaveNothing(t, s.Admin())
-	c, other := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
-	for range redistest.Count(t, 20) {
-		leases := clienttest.GrabMany(t, c, "forgotten", 20, holdfast.Renewed(keptLease/4))
-		s.Restart(false)
-		next := clienttest.Grab(t, other.Mutex("forgotten0"))
-		if old := leases["forgotten0"].Token(); next.Token() <= old {
-			t.Errorf("token %d after %d", next.Token(), old)
-		}
-		for _, l := range leases {
-			lostLease(t, l)
-			redistest.Is(t, "Release", l.Release(t.Context()), holdfast.ErrLost)
-		}
-		clienttest.StillHeld(t, s.Admin(), "forgotten0", next)
-		clienttest.GiveBack(t, next)
-	}
-}
-
 // do runs a command as the administrator.
 func do(t testing.TB, s *redistest.Proc, args ...any) {
 	t.Helper()

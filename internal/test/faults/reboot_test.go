@@ -41,7 +41,7 @@ func TestAServerWithoutItsDataKnowsNobody(t *testing.T) {
 			"permits": rebootsUnderPermits,
 			"latch":   rebootsUnderALatch,
 			"once":    rebootsUnderWork,
-			"tick":    rebootsUnderATick,
+			"tick":    func(r *rebooting) { forgetsATick(&r.forgetful) },
 			"leader":  rebootsUnderALeader,
 			"several": rebootsUnderSeveral,
 			"slots":   rebootsUnderSlots,
@@ -59,7 +59,7 @@ func TestAServerWithoutItsDataKnowsNobody(t *testing.T) {
 						p.Net.Cut()
 						q.Net.Cut()
 					}
-					play(&rebooting{forgetful{t: t, ctx: t.Context(), p: p.Client, q: q.Client, forget: forget}, step < 0})
+					play(&rebooting{forgetful{t, t.Context(), p.Client, q.Client, func() {}, forget}, step < 0})
 					stop()
 					_, _ = p.Close(), q.Close()
 					w.Mini.FlushAll()
@@ -189,14 +189,6 @@ func rebootsUnderWork(r *rebooting) {
 	r.grows(done, token(r.q, "done"))
 	r.grows(done, token(r.q, "under way"))
 	r.want(ends(r.t, "the work", ended, found), holdfast.ErrLost)
-}
-
-func rebootsUnderATick(r *rebooting) {
-	at := time.Now()
-	r.wins(r.p, at, true)
-	r.forget()
-	r.wins(r.q, at, true)
-	r.wins(r.p, at, false)
 }
 
 // The leader asks every 1.25 s whether it leads.

@@ -156,7 +156,7 @@ func TestALeaseOutlastsWhatIsRefusedForAWhile(t *testing.T) {
 	for _, kind := range lockertest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			onRefusing(t, func(r *refusing) {
-				mine, theirs := contenders(r.t, kind, r.p, r.q)
+				mine, theirs := contenders(r.t, kind, "k", r.p, r.q)
 				if l, err := mine.Lock(r.ctx); err != nil || l.Release(r.ctx) != nil {
 					r.t.Fatal(err)
 				}
@@ -233,43 +233,6 @@ func TestOutOfMemory(t *testing.T) {
 	outlasted(t, s, leases)
 	clienttest.GiveBackAll(t, leases)
 	do(t, s, "CONFIG", "SET", "maxmemory", "0")
-}
-
-func TestDenied(t *testing.T) {
-	t.Parallel()
-	s := redistest.Server(t)
-	clienttest.LeaveNothing(t, s.Admin())
-	for _, tc := range []struct {
-		name  string
-		rules []string
-	}{
-		{"noscripts", []string{"~*", "&*", "+@all", "-@scripting"}},
-		{"nohset", []string{"~*", "&*", "+@all", "-hset"}},
-		{"nopexpire", []string{"~*", "&*", "+@all", "-pexpire"}},
-		{"nokey", []string{"~other:*", "&*", "+@all"}},
-		{"notoken", []string{"~denied*", "&*", "+@all"}},
-		{"noset", []string{"~*", "&*", "+@all", "-set"}},
-		{"nothing", nil},
-	} {
-		for _, protocol := range []int{2, 3} {
-			t.Run(fmt.Sprint(tc.name, protocol), func(t *testing.T) {
-				as := clienttest.User(t, s, tc.name, tc.rules...)
-				denied(t, s, func(o *redis.Options) { as(o); o.Protocol = protocol })
-				denied(t, s, func(o *redis.Options) { o.Username, o.Password, o.Protocol = tc.name, "guess", protocol })
-			})
-		}
-	}
-}
-
-// denied fails the test unless such a client is not granted a lock.
-func denied(t *testing.T, s *redistest.Proc, as func(*redis.Options)) {
-	t.Helper()
-	c := clienttest.OpenClient(t, s.Client(t, as))
-	ctx := redistest.Within(t, time.Minute)
-	redistest.Is(t, "Lock", redistest.Err(c.Mutex("denied").Lock(ctx)), holdfast.ErrDenied)
-	if n := s.Admin().Exists(ctx, "denied").Val(); n != 0 {
-		t.Error("a lock is held that was denied")
-	}
 }
 
 // A user that may neither publish nor subscribe locks, waits and releases all the same.

@@ -1,11 +1,10 @@
-// The replicated tier keeps its promises, on real masters with real replicas.
+// The replicated tier keeps its promises.
 
 package faults
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -14,8 +13,8 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redises"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
-	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/quorum"
 )
 
@@ -37,59 +36,6 @@ func cut(t testing.TB, replica *redistest.Proc) {
 	do(t, replica, "replicaof", "127.0.0.1", "1")
 }
 
-// mend lets the replica follow the master again.
-func mend(t testing.TB, master, replica *redistest.Proc) {
-	t.Helper()
-	host, port, _ := net.SplitHostPort(master.Addr())
-	do(t, replica, "replicaof", host, port)
-	redistest.InSync(t, master, 1)
-}
-
-// replicatedGrant locks. A replica has half a second to acknowledge a grant, which is little where many
-// tests run, so it tries until it is granted.
-func replicatedGrant(t *testing.T, m holdfast.Locker) (l *holdfast.Lease) {
-	t.Helper()
-	redistest.Eventually(t, time.Minute, "granted with the replica", func() (err error) {
-		l, err = m.Lock(t.Context())
-		return err
-	})
-	return l
-}
-
-// freeOn waits until "m" is free on all masters.
-func freeOn(t *testing.T, masters ...*redistest.Proc) {
-	t.Helper()
-	redistest.Eventually(t, time.Minute, "what was taken is free", func() error {
-		for i, m := range masters {
-			if n, err := m.Admin().Exists(t.Context(), "m").Result(); n != 0 || err != nil {
-				return fmt.Errorf("held on server %d, %v", i, err)
-			}
-		}
-		return nil
-	})
-}
-
-// A replica has what is granted. Without it nothing is granted, and what was refused leaves nothing.
-func TestReplicas_Granted(t *testing.T) {
-	t.Parallel()
-	master, replica := withReplica(t)
-	client := clienttest.OpenClient(t, master.Client(t), holdfast.WithReplicas(1))
-	l := replicatedGrant(t, client.Mutex("m"))
-	if n, err := replica.Admin().Exists(t.Context(), "m").Result(); n != 1 || err != nil {
-		t.Errorf("the replica has it %d times when Lock returns, %v", n, err)
-	}
-	clienttest.GiveBack(t, l)
-	cut(t, replica)
-	for _, lock := range []func(context.Context) (*holdfast.Lease, error){client.Mutex("m").Lock, client.Mutex("m").TryLock} {
-		if l, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) || l != nil {
-			t.Fatalf("without the replica: %v, %v", l, err)
-		}
-		freeOn(t, master)
-	}
-	mend(t, master, replica)
-	clienttest.GiveBack(t, replicatedGrant(t, client.Mutex("m")))
-}
-
 // A lease is renewed as long as the replica acknowledges, and no longer. The master's word is not enough
 // either if WAIT reports the replica's silence in time, before the try ends.
 func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
@@ -99,7 +45,11 @@ func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
 	for name, timeout := range map[string]time.Duration{"usual": 3 * time.Second, "quick": 200 * time.Millisecond} {
 		rdb := master.Client(t, func(o *redis.Options) { o.ReadTimeout = timeout })
 		client := clienttest.OpenClient(t, rdb, holdfast.WithReplicas(1))
-		leases[name] = replicatedGrant(t, client.Mutex(name, holdfast.Renewed(keptLease)))
+		// A replica has half a second to acknowledge a grant, which is little where many tests run.
+		redistest.Eventually(t, time.Minute, "granted with the replica", func() (err error) {
+			leases[name], err = client.Mutex(name, holdfast.Renewed(keptLease)).Lock(t.Context())
+			return err
+		})
 	}
 	renewed(t, leases)
 	replica.Freeze()
@@ -108,28 +58,57 @@ func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
 	}
 }
 
-// fenced is a resource that refuses a write with a token less than the greatest token it has seen.
-type fenced struct {
-	t       *testing.T
-	highest int64
+// acknowledge has that many replicas have all that a process has written by then.
+func acknowledge(net *redistest.FaultProxy, replicas int64) {
+	net.OnCommand(func(c redistest.Command) redistest.Fault {
+		if c.Name == "WAIT" {
+			return redistest.ReplyNumber(replicas)
+		}
+		return redistest.Pass
+	})
 }
 
-func (f *fenced) accepts(token int64) bool {
-	f.highest = max(f.highest, token)
-	return token == f.highest
+// withoutReplicas has the servers of a process lose their replicas, one after the other. The lock is held without all
+// of them but the last of these; without that one it is lost, refused, and not left taken.
+func withoutReplicas[L redises.Handle](t *testing.T, w *redises.World, p *redises.Process, lose int, refusal error, locks ...func(context.Context) (L, error)) {
+	for _, net := range p.Nets {
+		acknowledge(net, 1)
+	}
+	redises.Release(t, redises.Locked(w, t.Context(), locks[0])) // a quorum begins with all of its servers
+	for _, net := range p.Nets[:lose-1] {
+		acknowledge(net, 0)
+	}
+	held := redises.Locked(w, t.Context(), locks[0])
+	ctx := held.Context(t.Context())
+	time.Sleep(time.Minute) // two leases
+	redises.WantLive(t, held, ctx)
+	acknowledge(p.Nets[lose-1], 0)
+	time.Sleep(time.Minute)
+	redises.WantEnded(t, held, ctx, holdfast.ErrLost)
+	redistest.Is(t, "Release", held.Release(t.Context()), holdfast.ErrLost)
+	for _, lock := range locks {
+		redistest.Is(t, "without replicas", redistest.Err(lock(t.Context())), refusal)
+		w.WantHeldOn(0)
+	}
+	acknowledge(p.Nets[lose-1], 1)
+	redises.Release(t, redises.Locked(w, t.Context(), locks[0]))
 }
 
-// write takes the lock and writes under it. It does not release the lock: its work goes on.
-func (f *fenced) write(client *holdfast.Client) (token int64, err error) {
-	ctx := redistest.Within(f.t, time.Minute)
-	l, err := client.Mutex("m", holdfast.Renewed(2*time.Minute)).Lock(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if !f.accepts(l.Token()) {
-		f.t.Errorf("token %d is refused after %d", l.Token(), f.highest)
-	}
-	return l.Token(), nil
+// A MultiLock needs the replica of each of its servers.
+func TestReplicas_MultiLock(t *testing.T) {
+	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
+		p := w.Process(holdfast.WithReplicas(1))
+		both := holdfast.NewMultiLock(p.Clients[0].Mutex(redises.Name), p.Clients[1].Mutex(redises.Name))
+		withoutReplicas(t, w, p, 1, holdfast.ErrNotReplicated, both.Lock, both.TryLock)
+	})
+}
+
+// In a quorum, a server's grant does not count if no replica has it.
+func TestReplicas_Quorum(t *testing.T) {
+	redises.Play(t, 3, func(t *testing.T, w *redises.World) {
+		p := w.Process(holdfast.WithReplicas(1))
+		withoutReplicas(t, w, p, 2, holdfast.ErrNoQuorum, holdfast.NewQuorum(redises.Name, p.Clients).TryLock)
+	})
 }
 
 // promote kills the master and makes the replica a master.
@@ -140,19 +119,16 @@ func promote(t *testing.T, master, replica *redistest.Proc) {
 }
 
 // A master grants a lock and fails before its replica has the grant. The replica grants the lock
-// again, and the resource refuses the first holder's writes.
+// again, with a greater token, by which a resource refuses the first holder's writes.
 func TestFailover_WithoutATierTheFenceRefuses(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
 	a, b := clienttest.OpenClient(t, master.Client(t)), clienttest.OpenClient(t, replica.Client(t))
 	cut(t, replica)
-	resource := &fenced{t: t}
-	tokenA, errA := resource.write(a)
+	first := clienttest.Grab(t, a.Mutex("m", holdfast.Renewed(2*time.Minute)))
 	promote(t, master, replica)
-	tokenB, errB := resource.write(b)
-	redistest.Must(t, errors.Join(errA, errB))
-	if tokenB <= tokenA || resource.accepts(tokenA) {
-		t.Errorf("the token went from %d to %d", tokenA, tokenB)
+	if second := clienttest.Grab(t, b.Mutex("m")); second.Token() <= first.Token() {
+		t.Errorf("the token went from %d to %d", first.Token(), second.Token())
 	}
 }
 
@@ -162,92 +138,9 @@ func TestFailover_WithReplicasTheGrantIsRefused(t *testing.T) {
 	master, replica := withReplica(t)
 	a, b := clienttest.OpenClient(t, master.Client(t), holdfast.WithReplicas(1)), clienttest.OpenClient(t, replica.Client(t))
 	cut(t, replica)
-	resource := &fenced{t: t}
-	if _, err := resource.write(a); !errors.Is(err, holdfast.ErrNotReplicated) {
-		t.Fatalf("granted by the master alone: %v", err)
-	}
+	redistest.Is(t, "a grant by the master alone", redistest.Err(a.Mutex("m").Lock(clienttest.Generous(t))), holdfast.ErrNotReplicated)
 	promote(t, master, replica)
-	if _, err := resource.write(b); err != nil { // the new master has no replica of its own: B asks for none
-		t.Errorf("nobody holds it, and yet: %v", err)
-	}
-}
-
-// mirrored starts n masters, each with a replica, and returns a Client of each.
-func mirrored(t *testing.T, n int) (masters, replicas []*redistest.Proc, clients []*holdfast.Client) {
-	t.Helper()
-	for range n {
-		master, replica := withReplica(t)
-		masters, replicas = append(masters, master), append(replicas, replica)
-		clients = append(clients, clienttest.OpenClient(t, master.Client(t), holdfast.WithReplicas(1)))
-	}
-	return masters, replicas, clients
-}
-
-// A MultiLock on two masters is not granted if one of them has lost its replica. A hold on both is
-// lost when one of them loses its replica.
-func TestReplicas_MultiLock(t *testing.T) {
-	t.Parallel()
-	masters, replicas, clients := mirrored(t, 2)
-	both := holdfast.NewMultiLock(clients[0].Mutex("m", holdfast.Renewed(keptLease)), clients[1].Mutex("m", holdfast.Renewed(keptLease)))
-	var held *multilock.Lease
-	redistest.Eventually(t, time.Minute, "granted with the replicas", func() (err error) {
-		held, err = both.Lock(t.Context())
-		return err
-	})
-	cut(t, replicas[1])
-	lostWhole(t, held)
-	freeOn(t, masters...)
-	for _, lock := range []func(context.Context) (*multilock.Lease, error){both.Lock, both.TryLock} {
-		redistest.Is(t, "without a replica", redistest.Err(lock(t.Context())), holdfast.ErrNotReplicated)
-		freeOn(t, masters...)
-	}
-}
-
-// lostWhole waits until a lease of several locks has ended, and fails the test unless it was lost.
-func lostWhole(t *testing.T, l interface {
-	Done() <-chan struct{}
-	Err() error
-	Release(context.Context) error
-}) {
-	t.Helper()
-	select {
-	case <-l.Done():
-	case <-time.After(time.Minute):
-		t.Fatal("held without the replicas")
-	}
-	redistest.Is(t, "ended with", l.Err(), holdfast.ErrLost)
-	redistest.Is(t, "Release", l.Release(t.Context()), holdfast.ErrLost)
-}
-
-// In a quorum, a server's grant does not count if no replica has it.
-func TestReplicas_Quorum(t *testing.T) {
-	t.Parallel()
-	masters, replicas, clients := mirrored(t, 3)
-	q := holdfast.NewQuorum("m", clients, holdfast.Renewed(keptLease))
-	grant := func() (l *quorum.Lease) {
-		t.Helper()
-		redistest.Eventually(t, time.Minute, "granted", func() (err error) {
-			l, err = q.TryLock(t.Context())
-			return err
-		})
-		return l
-	}
-	pair := func() {
-		t.Helper()
-		redistest.Check(t, grant().Release(t.Context()))
-		freeOn(t, masters...)
-	}
-	pair()
-	cut(t, replicas[0])
-	pair()
-	held := grant()
-	cut(t, replicas[1])
-	lostWhole(t, held)
-	freeOn(t, masters...)
-	redistest.Is(t, "TryLock", redistest.Err(q.TryLock(t.Context())), holdfast.ErrNoQuorum)
-	freeOn(t, masters...)
-	mend(t, masters[0], replicas[0])
-	pair()
+	clienttest.Grab(t, b.Mutex("m")) // the new master has no replica of its own: B asks for none
 }
 
 // A holds a majority of three independent servers. One of the servers fails over to a replica that

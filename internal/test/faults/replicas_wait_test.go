@@ -26,20 +26,12 @@ import (
 func TestReplicas_OfTheClient(t *testing.T) {
 	eachKind(t, func(w *world.World, kind lockertest.Kind) {
 		p, rival := w.Process(holdfast.WithReplicas(1)), w.Process()
-		mine, theirs := lockOf(w, kind, "myLock", p, rival)
-		acknowledge := func(replicas int64) {
-			p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
-				if c.Name == "WAIT" {
-					return redistest.ReplyNumber(replicas)
-				}
-				return redistest.Pass
-			})
-		}
-		acknowledge(0)
+		mine, theirs := contenders(w.T, kind, "myLock", p.Client, rival.Client)
+		acknowledge(p.Net, 0)
 		_, err := mine.Lock(w.T.Context())
 		world.WantErr(w.T, err, holdfast.ErrNotReplicated)
 		w.Release(w.Lock(w.T.Context(), theirs))
-		acknowledge(1)
+		acknowledge(p.Net, 1)
 		w.Release(w.Lock(w.T.Context(), mine))
 	})
 }
@@ -224,50 +216,4 @@ func (w *writes) count() string {
 	_, rest, _ := strings.Cut(info, "rdb_changes_since_last_save:")
 	count, _, _ := strings.Cut(rest, "\r\n")
 	return count
-}
-
-// In a cluster each master has replicas of its own. While the replica of one shard is silent, locks
-// on that shard are refused, and locks on the other shards are granted.
-func TestReplicas_InACluster(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.Cluster(t, 3, 1, "--cluster-node-timeout", "60000")
-	client := clienttest.OpenClient(t, cluster.Client(t), holdfast.WithReplicas(1))
-	byMaster := make(map[*redistest.Proc]string) // a name on each master
-	for i := 0; len(byMaster) < 3; i++ {
-		name := fmt.Sprint("m", i)
-		byMaster[cluster.MasterOf(name)] = name
-	}
-	for _, name := range byMaster { // a new replica may not be in sync yet
-		clienttest.GiveBack(t, replicatedGrant(t, client.Mutex(name)))
-	}
-	silent := cluster.MasterOf("m0")
-	replicaOf(t, cluster, silent).Freeze()
-	for master, name := range byMaster {
-		if master != silent {
-			clienttest.GiveBack(t, replicatedGrant(t, client.Mutex(name)))
-			continue
-		}
-		for _, m := range []holdfast.Locker{client.Mutex(name), client.FairMutex(name), client.RWMutex(name), client.RWMutex(name).RLocker()} {
-			world.WantErr(t, holdfast.Do(clienttest.Generous(t), m, func(context.Context) error { return nil }), holdfast.ErrNotReplicated)
-			redistest.Eventually(t, time.Minute, "the key is gone", func() error {
-				if n, err := master.Admin().Exists(t.Context(), name).Result(); n != 0 || err != nil {
-					return fmt.Errorf("it is there, %v", err)
-				}
-				return nil
-			})
-		}
-	}
-}
-
-// replicaOf returns the replica of a master.
-func replicaOf(t *testing.T, cluster *redistest.ClusterSet, master *redistest.Proc) *redistest.Proc {
-	t.Helper()
-	_, port, _ := strings.Cut(master.Addr(), ":")
-	for _, node := range cluster.Nodes() {
-		if strings.Contains(node.Admin().Info(t.Context(), "replication").Val(), "master_port:"+port+"\r\n") {
-			return node
-		}
-	}
-	t.Fatalf("%s has no replica", master.Addr())
-	return nil
 }

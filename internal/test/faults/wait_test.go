@@ -75,7 +75,7 @@ func TestWaitersGetTheLock(t *testing.T) {
 					if tc.deaf != nil {
 						tc.deaf(w, waiter)
 					}
-					mine, theirs := lockOf(w, kind, "myLock", waiter, holder)
+					mine, theirs := contenders(w.T, kind, "myLock", waiter.Client, holder.Client)
 					l := w.Lock(w.T.Context(), theirs)
 					a := w.GoLock(w.T.Context(), mine)
 					time.Sleep(after)

@@ -52,7 +52,6 @@ var grounds = []ground{
 	{name: "30 ms of lag", conform: on("a lag"), quick: true,
 		torture: []string{"-topology single -ground lag", "-topology sentinel -ground lag", "-topology cluster -ground lag"}},
 	{name: "NewFailoverClusterClient", conform: on("Sentinel, NewFailoverClusterClient"), torture: []string{"-topology sentinel -ground failover"}},
-	{name: "NewUniversalClient", conform: on("Sentinel, NewUniversalClient")},
 	{name: "a cluster client that asks replicas", conform: "^TestConformance_Cluster$/(ReadOnly|RouteByLatency)", torture: []string{"-topology cluster -ground routing"}},
 	{name: "IPv6", conform: on("a cluster on IPv6"), torture: []string{"-topology single -ground ipv6", "-topology cluster -ground ipv6"}},
 	{name: "odd names", conform: on("names with braces")},

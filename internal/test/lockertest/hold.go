@@ -49,12 +49,12 @@ type ledger struct {
 	sum, inside, readers, token atomic.Int64
 }
 
-// write is one step of a writer with that token, which must be greater than all before; 0: it has none.
+// write is one step of a writer with that token, which must be greater than all before, if the lock has tokens.
 func (b *ledger) write(w *stage, token int64) {
 	if n, readers := b.inside.Add(1), b.readers.Load(); n != 1 || readers != 0 {
 		w.Errorf("%d writers and %d readers are inside", n, readers)
 	}
-	if last := b.token.Swap(token); token != 0 && token <= last {
+	if last := b.token.Swap(token); (w.s.Fenced || token != 0) && token <= last {
 		w.Errorf("token %d after %d", token, last)
 	}
 	sum := b.sum.Load()
@@ -74,11 +74,8 @@ func (b *ledger) read(w *stage) {
 	b.readers.Add(-1)
 }
 
-// taker takes a lock, and returns how to give it back and the token.
-type taker func() (giveBack func(), token int64)
-
-// contend lets two goroutines of each of two processes take turns. Those of a process share a taker.
-func (w *stage) contend(take func(holdfast.Locker) taker) {
+// counterOutside lets two goroutines of each of two processes take turns, by Lock and TryLock in turn.
+func counterOutside(w *stage) {
 	const rounds = 5
 	var (
 		book    ledger
@@ -86,17 +83,19 @@ func (w *stage) contend(take func(holdfast.Locker) taker) {
 	)
 	for range 2 {
 		c := w.process()
-		writers, readers := take(w.rival(c)), take(w.locker(c))
+		writers, readers := w.rival(c), w.locker(c)
+		takes := []func(holdfast.Locker) *holdfast.Lease{w.lock, w.tryUntil}
 		for range 2 {
 			workers.Go(func() {
-				for range rounds {
-					giveBack, token := writers()
-					book.write(w, token)
-					giveBack()
+				for i := range rounds {
+					take := takes[i%2]
+					l := take(writers)
+					book.write(w, l.Token())
+					w.release(l)
 					if w.s.Shared {
-						giveBack, _ = readers()
+						l = take(readers)
 						book.read(w)
-						giveBack()
+						w.release(l)
 					}
 				}
 			})
@@ -106,25 +105,6 @@ func (w *stage) contend(take func(holdfast.Locker) taker) {
 	if got, want := book.sum.Load(), int64(4*rounds); got != want {
 		w.Errorf("%d of %d steps count: two were inside", got, want)
 	}
-}
-
-// counterOutside contends by Lock and by TryLock, in turn.
-func counterOutside(w *stage) {
-	w.contend(func(l holdfast.Locker) taker {
-		var turn atomic.Int64
-		return func() (func(), int64) {
-			lease := (*holdfast.Lease)(nil)
-			if turn.Add(1)%2 == 0 {
-				lease = w.lock(l)
-			} else {
-				lease = w.tryUntil(l)
-			}
-			if w.s.Fenced && lease.Token() == 0 {
-				w.Error("no token")
-			}
-			return func() { w.release(lease) }, lease.Token()
-		}
-	})
 }
 
 // tryUntil tries until it is granted the lock, or ends the case.
@@ -205,4 +185,18 @@ func brokenArguments(w *stage) {
 		w.matches(what+": Do", holdfast.Do(w.patient(), l, nil), holdfast.ErrBadArgument)
 	}
 	w.free(w.locker(c))
+}
+
+// syncLocker shows that a sync.Locker holds the lock, and panics at an Unlock of what is not locked.
+func syncLocker(w *stage) {
+	locker := holdfast.SyncLocker(w.patient(), w.locker(w.process()))
+	locker.Lock()
+	w.busy(w.rival(w.process()))
+	locker.Unlock()
+	defer func() {
+		if recover() == nil {
+			w.Error("Unlock of what is not locked does not panic")
+		}
+	}()
+	locker.Unlock()
 }

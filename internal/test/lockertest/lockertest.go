@@ -46,8 +46,6 @@ type Kind struct {
 	Reentrant bool // the context of a lease re-enters
 	Stays     bool // AtLeast works
 	Shared    bool // many can hold it at a time; then there is a Rival
-
-	members []string // the kinds of its parts, which have spans and metrics of their own
 }
 
 // Redis is a topology. Many kinds may share it at the same time.
@@ -103,7 +101,6 @@ var cases = []testCase{
 	{"shutdown", virtual, shutdown},
 	{"close", virtual, closing},
 	{"broken arguments", virtual, brokenArguments},
-	{"Do", virtual, do},
 	{"SyncLocker", virtual, syncLocker},
 	{"telemetry", virtual, telemetry},
 }

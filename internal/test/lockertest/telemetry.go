@@ -1,5 +1,4 @@
-// These cases are about telemetry: the spans and metrics of a kind, and of locks that are held as one, besides
-// those of its members.
+// These cases are about telemetry: the spans and metrics of a kind, and of locks that are held as one.
 
 package lockertest
 
@@ -51,7 +50,7 @@ func telemetry(w *stage) {
 // Whole runs the case that there is for a MultiLock, which is no Locker. keeps is as in Kind.
 func Whole(t *testing.T, r Redis, keeps []string) {
 	s := Subject{Redis: r, Kind: Kind{
-		Name: "multi", Telemetry: "multi", Keeps: keeps, members: []string{"mutex", "fairmutex"},
+		Name: "multi", Telemetry: whole, Keeps: keeps,
 	}}
 	runCases(t, s, []testCase{{"telemetry", virtual, telemetryOfTheWhole}})
 }
@@ -135,53 +134,51 @@ func (w *stage) everyOutcome(of told) {
 	w.release(of.rival()) // this clears away the lease that ran out
 }
 
-// wantSpans fails the test unless those are the spans of the kind, and those of its members are children of them.
+// whole is the kind that has parts, which tell of themselves.
+const whole = "multi"
+
+// ofKind reports whether the attributes are of the kind, and fails the test if they are of no part of it either.
+func (w *stage) ofKind(attributes attribute.Set) bool {
+	kind, there := attributes.Value("holdfast.kind")
+	is := !there || kind.AsString() == w.s.Telemetry
+	if !is && w.s.Telemetry != whole {
+		w.Errorf("it tells of kind %q, want %q", kind.AsString(), w.s.Telemetry)
+	}
+	return is
+}
+
+// wantSpans fails the test unless those are the spans of the kind, and those of its parts are children of them.
 func (w *stage) wantSpans(spans []sdktrace.ReadOnlySpan, want []string) {
 	w.Helper()
 	var got []string
-	members, wholes := 0, make(map[trace.SpanID]bool)
+	parents, parts := make(map[trace.SpanID]bool), make(map[trace.SpanID]bool)
 	for _, span := range spans {
-		if !w.ofMember(attribute.NewSet(span.Attributes()...)) {
-			got = append(got, w.spanText(span))
-			wholes[span.SpanContext().SpanID()] = true
+		attributes := attribute.NewSet(span.Attributes()...)
+		if !w.ofKind(attributes) {
+			parts[span.Parent().SpanID()] = true
+			continue
+		}
+		parents[span.SpanContext().SpanID()] = true
+		outcome, _ := attributes.Value("holdfast.outcome")
+		got = append(got, span.Name()+" "+outcome.AsString())
+		if name, _ := attributes.Value("holdfast.name"); name.AsString() == "" {
+			w.Errorf("%s has no name", span.Name())
+		}
+		if token, _ := attributes.Value("holdfast.token"); w.s.Fenced && outcome.AsString() == "acquired" && token.AsInt64() == 0 {
+			w.Error("a span of a grant without a token")
 		}
 	}
 	if !slices.Equal(got, want) {
 		w.Errorf("spans\n%q, want\n%q", got, want)
 	}
-	for _, span := range spans {
-		if w.ofMember(attribute.NewSet(span.Attributes()...)) {
-			if members++; !wholes[span.Parent().SpanID()] {
-				w.Errorf("%s of a member is no child of that of the whole", span.Name())
-			}
+	for parent := range parts {
+		if !parents[parent] {
+			w.Error("a span of a part is no child of that of the whole")
 		}
 	}
-	if len(w.s.members) > 0 && members < 2*len(want)-3 {
-		w.Errorf("only %d spans of members", members)
+	if w.s.Telemetry == whole && len(parts) < len(want)-1 { // a release that is repeated asks no part
+		w.Errorf("only %d spans have parts", len(parts))
 	}
-}
-
-// ofMember reports whether the attributes are of a part of the kind.
-func (w *stage) ofMember(attributes attribute.Set) bool {
-	kind, _ := attributes.Value("holdfast.kind")
-	return slices.Contains(w.s.members, kind.AsString())
-}
-
-// spanText returns the span's name and outcome, and checks its other attributes.
-func (w *stage) spanText(span sdktrace.ReadOnlySpan) string {
-	attributes := attribute.NewSet(span.Attributes()...)
-	text := func(key attribute.Key) string {
-		v, _ := attributes.Value(key)
-		return v.String()
-	}
-	outcome := text("holdfast.outcome")
-	if kind, name := text("holdfast.kind"), text("holdfast.name"); kind != w.s.Telemetry || name == "" {
-		w.Errorf("a span of kind %q, want %q, and name %q", kind, w.s.Telemetry, name)
-	}
-	if token, _ := attributes.Value("holdfast.token"); w.s.Fenced && outcome == "acquired" && token.AsInt64() == 0 {
-		w.Error("a span of a grant without a token")
-	}
-	return fmt.Sprintf("%s %s", span.Name(), outcome)
 }
 
 // wantMetrics fails the test unless the metrics of the kind are soon as wanted, and nobody waits: a lease that
@@ -221,11 +218,8 @@ func (w *stage) metrics(reader sdkmetric.Reader) map[string]int64 {
 // count adds to into the counts that a metric has of this kind, by outcome or reason.
 func (w *stage) count(m metricdata.Metrics, into map[string]int64) {
 	add := func(attributes attribute.Set, n int64) {
-		if w.ofMember(attributes) {
+		if !w.ofKind(attributes) {
 			return
-		}
-		if kind, there := attributes.Value("holdfast.kind"); there && kind.AsString() != w.s.Telemetry {
-			w.Errorf("%s of kind %q", m.Name, kind.AsString())
 		}
 		name := m.Name
 		for _, key := range []attribute.Key{"holdfast.outcome", "holdfast.reason"} {

@@ -7,30 +7,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestMiniSnapshotShowsEveryType(t *testing.T) {
-	m := Mini(t)
-	c := m.Client()
-	ctx := t.Context()
-	c.HSet(ctx, "h", "b", "2", "a", "1")
-	c.ZAdd(ctx, "z", redis.Z{Score: 2, Member: "y"}, redis.Z{Score: 1, Member: "x"})
-	c.RPush(ctx, "l", "2", "1")
-	c.SAdd(ctx, "s", "b", "a")
-	want := `"h" hash pttl=-1
-  "a" = "1"
-  "b" = "2"
-"l" list pttl=-1
-  "2"
-  "1"
-"s" set pttl=-1
-  "a"
-  "b"
-"z" zset pttl=-1
-  1 "x"
-  2 "y"
-`
-	Equal(t, m.Snapshot(), want, "snapshot:\n%s\nwant:\n%s", want)
-}
-
 const threeWrites = `
 redis.call('SET', KEYS[1], '1')
 redis.pcall('SET', KEYS[2], '2')
@@ -62,15 +38,4 @@ func TestMiniFailsEachCommandInsideAScript(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestMiniFailsACommandByName(t *testing.T) {
-	m := Mini(t)
-	c := m.Client()
-	disarm := m.FailCommand("set", 2)
-	c.Set(t.Context(), "outside", "1", 0)
-	c.Eval(t.Context(), threeWrites, []string{"a", "b"})
-	if got := strings.Join(m.Keys(), " "); !disarm() || got != "a outside" {
-		t.Errorf("keys %q", got)
-	}
 }

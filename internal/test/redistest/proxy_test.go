@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -95,36 +94,6 @@ func incrPipeline(t *testing.T, c *redis.Client, key string, size int) []redis.C
 		return nil
 	})
 	return cmds
-}
-
-func TestProxyHoldsOneCommand(t *testing.T) {
-	inBubble(t, "a request, past its client's end", func(t *testing.T) {
-		p, c, straight := proxied(t)
-		late := make(chan struct{})
-		p.OnCommand(Nth("SET", 1, HoldUntil(late)))
-		if err := c.Set(testContext(t), "k", "late", 0).Err(); !isTimeout(err) {
-			t.Fatalf("err = %v, want a timeout", err)
-		}
-		c.Close()
-		wantValue(t, straight, "k", "")
-		close(late)
-		synctest.Wait()
-		wantValue(t, straight, "k", "late")
-	})
-	inBubble(t, "a reply", func(t *testing.T) {
-		p, c, straight := proxied(t)
-		release := make(chan struct{})
-		p.OnCommand(Nth("INCR", 1, HoldReply(release)))
-		done := make(chan error, 1)
-		go func() { done <- c.Incr(context.Background(), "n").Err() }()
-		synctest.Wait()
-		wantValue(t, straight, "n", "1")
-		if len(done) > 0 {
-			t.Fatal("answered before the release")
-		}
-		close(release)
-		Check(t, <-done)
-	})
 }
 
 // The proxy counts confirmations channel by channel, and does not count messages as replies. So it

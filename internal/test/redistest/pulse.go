@@ -5,7 +5,6 @@ package redistest
 import (
 	"slices"
 	"sync"
-	"testing"
 	"time"
 )
 
@@ -39,42 +38,13 @@ const (
 	pulseGrain = 2 * time.Millisecond
 )
 
-// heart is a package variable because all tests of a process share its pulse. It beats while
-// any of them uses it.
-var heart struct {
-	mu    sync.Mutex
-	users int
-	pulse *Pulse
-}
-
-// FeelPulse returns the Pulse of this process, which is kept until t ends. A test that needs it has
-// a bound in real time, so it runs in the long run alone.
-func FeelPulse(t testing.TB) *Pulse {
-	t.Helper()
-	LongRun(t)
-	p, end := StartPulse()
-	t.Cleanup(end)
-	return p
-}
-
-// StartPulse is FeelPulse for a child: the Pulse is kept until end is called.
+// StartPulse starts a Pulse, which is kept until end is called.
 func StartPulse() (p *Pulse, end func()) {
-	heart.mu.Lock()
-	defer heart.mu.Unlock()
-	if heart.users == 0 {
-		heart.pulse = &Pulse{stop: make(chan struct{})}
-		heart.pulse.start()
-	}
-	heart.users++
-	return heart.pulse, sync.OnceFunc(endPulse)
-}
-
-func endPulse() {
-	heart.mu.Lock()
-	defer heart.mu.Unlock()
-	if heart.users--; heart.users == 0 {
-		close(heart.pulse.stop)
-		heart.pulse.wg.Wait()
+	p = &Pulse{stop: make(chan struct{})}
+	p.start()
+	return p, func() {
+		close(p.stop)
+		p.wg.Wait()
 	}
 }
 
@@ -146,14 +116,4 @@ func (b *beat) late(from, to time.Time) time.Duration {
 		all += max(0, end.Sub(begin))
 	}
 	return all
-}
-
-// Within fails t if the time since start is longer than bound, by more than this process was
-// kept from the processor meanwhile.
-func (p *Pulse) Within(t testing.TB, what string, start time.Time, bound time.Duration) {
-	t.Helper()
-	end := time.Now()
-	if took, slack := end.Sub(start), p.Slack(start, end); took > bound+slack {
-		t.Errorf("%s took %v, want at most %v (starved for %v)", what, took, bound, slack)
-	}
 }

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"errors"
 	"os/exec"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestServersDieWithAKilledTestBinary(t *testing.T) {
 	c.Kill()
 	Eventually(t, patience, "the server is gone", func() error {
 		if rdb.Ping(testContext(t)).Err() == nil {
-			return errStillThere
+			return errors.New("still there")
 		}
 		return nil
 	})

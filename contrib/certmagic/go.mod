@@ -7,7 +7,7 @@ replace github.com/holdfast-go/holdfast => ../../
 require (
 	github.com/caddyserver/certmagic v0.25.6
 	github.com/holdfast-go/holdfast v0.0.0
-	github.com/redis/go-redis/v9 v9.22.0
+	github.com/redis/go-redis/v9 v9.23.0
 	go.uber.org/zap v1.28.0
 )
 

@@ -7,7 +7,7 @@ replace github.com/holdfast-go/holdfast => ../../
 require (
 	github.com/holdfast-go/holdfast v0.0.0
 	github.com/pressly/goose/v3 v3.29.0
-	github.com/redis/go-redis/v9 v9.22.0
+	github.com/redis/go-redis/v9 v9.23.0
 	modernc.org/sqlite v1.62.0
 )
 

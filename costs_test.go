@@ -216,29 +216,6 @@ func TestThePagesSayWhatAQuorumCosts(t *testing.T) {
 	})
 }
 
-// BenchmarkUncontendedPair locks and releases against a real server, without OpenTelemetry and with it.
-func BenchmarkUncontendedPair(b *testing.B) {
-	for what, options := range map[string][]holdfast.Option{"plain": nil, "OpenTelemetry": {
-		holdfast.WithTracerProvider(tracenoop.NewTracerProvider()), holdfast.WithMeterProvider(metricnoop.NewMeterProvider()),
-	}} {
-		b.Run(what, func(b *testing.B) {
-			client := holdfast.New(redistest.Server(b).Client(b), options...)
-			defer client.Close()
-			m := client.Mutex(world.Name)
-			pair := func() {
-				l, err := m.Lock(b.Context())
-				must(b, err)
-				must(b, l.Release(b.Context()))
-			}
-			pair()
-			b.ReportAllocs()
-			for b.Loop() {
-				pair()
-			}
-		})
-	}
-}
-
 // pairAllocations is the most allocations that locking and releasing an uncontended Mutex may make,
 // including go-redis's own. Allocations are exact where times are not, so they show that the path
 // of every lock has grown. Lower the number when the allocations become fewer.

@@ -284,7 +284,32 @@ func TestInspectJava(t *testing.T) {
 // Inspect tells foreign keys apart where it can, and leaves them as they are.
 func TestInspectWhatIsForeign(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
-		foreign(t, rdb)
+		// Keys that other programs may keep, a counter n and a lock l.
+		ctx, holder := t.Context(), javaHolder()
+		p := rdb.Pipeline()
+		p.RPush(ctx, "list", 1)
+		p.SAdd(ctx, "set", 1)
+		p.ZAdd(ctx, "zset", redis.Z{Score: 1, Member: "a"})
+		p.Set(ctx, "text", "abc", 0)
+		p.Set(ctx, "float", "1.5", 0)
+		p.Set(ctx, "huge", "99999999999999999999", 0)
+		p.Set(ctx, "number-and-more", "1 ", 0)
+		p.HSet(ctx, "hash", "field", "value")
+		p.HSet(ctx, "mixed", holder, 1, "other", 1)
+		p.HSet(ctx, "mode", "mode", "read")
+		p.HSet(ctx, "settings", "mode", "read", "colour", "red")
+		p.HSet(ctx, "count", holder, "many")
+		for k := range 2000 {
+			p.HSet(ctx, "large", fmt.Sprint("field", k), k)
+		}
+		p.Set(ctx, "n", -3, 0)
+		p.Set(ctx, "{n}:timeout", "text", 0)
+		p.HSet(ctx, "holdfast_latch:{n}", "a", 1)
+		p.HSet(ctx, "l", holder, 1)
+		p.RPush(ctx, "redisson_lock_token:{l}", 1)
+		p.Set(ctx, "{r}:"+holder+":rwlock_timeout:1", 1, 0) // an expiry would not be the same to the ms
+		p.Set(ctx, "holdfast_other", 1, 0)
+		must(t, errOf(p.Exec(ctx)))
 		before := redistest.Snapshot(t, rdb)
 		for _, name := range []string{"list", "set", "zset", "text", "float", "huge", "number-and-more", "hash", "large", "mixed", "mode", "settings", "count"} {
 			wantKind(t, inspected(t, c, name), holdfast.KindUnknown, 0)
@@ -301,36 +326,6 @@ func TestInspectWhatIsForeign(t *testing.T) {
 		}
 		world.Equal(t, redistest.Snapshot(t, rdb), before, "after\n%s\nbefore\n%s", before)
 	})
-}
-
-// foreign writes keys that other programs may keep, a counter n and a lock l.
-func foreign(t *testing.T, rdb *redis.Client) {
-	t.Helper()
-	ctx, holder := t.Context(), javaHolder()
-	p := rdb.Pipeline()
-	p.RPush(ctx, "list", 1)
-	p.SAdd(ctx, "set", 1)
-	p.ZAdd(ctx, "zset", redis.Z{Score: 1, Member: "a"})
-	p.Set(ctx, "text", "abc", 0)
-	p.Set(ctx, "float", "1.5", 0)
-	p.Set(ctx, "huge", "99999999999999999999", 0)
-	p.Set(ctx, "number-and-more", "1 ", 0)
-	p.HSet(ctx, "hash", "field", "value")
-	p.HSet(ctx, "mixed", holder, 1, "other", 1)
-	p.HSet(ctx, "mode", "mode", "read")
-	p.HSet(ctx, "settings", "mode", "read", "colour", "red")
-	p.HSet(ctx, "count", holder, "many")
-	for k := range 2000 {
-		p.HSet(ctx, "large", fmt.Sprint("field", k), k)
-	}
-	p.Set(ctx, "n", -3, 0)
-	p.Set(ctx, "{n}:timeout", "text", 0)
-	p.HSet(ctx, "holdfast_latch:{n}", "a", 1)
-	p.HSet(ctx, "l", holder, 1)
-	p.RPush(ctx, "redisson_lock_token:{l}", 1)
-	p.Set(ctx, "{r}:"+holder+":rwlock_timeout:1", 1, 0) // an expiry would not be the same to the ms
-	p.Set(ctx, "holdfast_other", 1, 0)
-	must(t, errOf(p.Exec(ctx)))
 }
 
 func TestInspectRefuses(t *testing.T) {
@@ -951,11 +946,8 @@ func TestMonitorReadWriteLock(t *testing.T) {
 
 // The Monitor does not forget a hold that it could not look at for a while.
 func TestMonitorGoesOnAfterAnOutage(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		rdb, net := mini.Client(), mini.Proxy()
-		c := clienttest.OpenClient(t, net.Client(t))
-		holder := javaHolder()
+	unreachable(t, func(t *testing.T, c *holdfast.Client, mini *redistest.MiniServer, net *redistest.FaultProxy) {
+		rdb, holder := mini.Client(), javaHolder()
 		rdb.HSet(t.Context(), "java", holder, 1)
 		m := monitor(t, c, 25*time.Second, 10*time.Second)
 		time.Sleep(5 * time.Second)
@@ -974,18 +966,15 @@ func TestMonitorGoesOnAfterAnOutage(t *testing.T) {
 // A Monitor that may not look at one name forgets the holds of other names when they end: a holder that comes again and
 // again is not reported as if it had stayed.
 func TestMonitorForgetsBesideWhatItMayNotLookAt(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		rdb, net := mini.Client(), mini.Proxy()
+	unreachable(t, func(t *testing.T, c *holdfast.Client, mini *redistest.MiniServer, net *redistest.FaultProxy) {
+		rdb, holder := mini.Client(), javaHolder()
 		net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if strings.HasPrefix(c.Name, "EVAL") && slices.Contains(c.Args, "secret") {
 				return redistest.ReplyError("NOPERM No permissions to access a key")
 			}
 			return redistest.Pass
 		})
-		c := clienttest.OpenClient(t, net.Client(t))
 		rdb.HSet(t.Context(), "secret", javaHolder(), 1)
-		holder := javaHolder()
 		m := monitor(t, c, 25*time.Second, 10*time.Second)
 		time.Sleep(5 * time.Second)
 		for range 2 { // each for too short a time to be reported

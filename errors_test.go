@@ -239,22 +239,31 @@ func TestACallSaysThatTheServerHasTooManyClients(t *testing.T) {
 	})
 }
 
-// What the errors say of each sort of value.
-const (
-	saysString = "a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them"
-	saysNumber = "a number stands there, as a Semaphore or a Latch keeps it, or a lock by SET NX; give each kind a name of its own"
-	saysHash   = "a hash stands there, as a Mutex or an RWMutex keeps it; give each kind a name of its own"
-	saysList   = "a list stands there; is it another program's?"
-	saysZset   = "a zset stands there; is it another program's?"
-)
-
-// values are values that are not a lock, by their sort, and set one at the name.
-var values = map[string]func(w *world.World){
-	"string": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, "q1Zx7vLbT0aWc9sEo5mRUg==", 0) },
-	"number": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, 3, 0) },
-	"hash":   func(w *world.World) { w.RDB.HSet(w.T.Context(), world.Name, javaHolder(), 1) },
-	"list":   func(w *world.World) { w.RDB.RPush(w.T.Context(), world.Name, "precious") },
-	"zset":   func(w *world.World) { w.RDB.Do(w.T.Context(), "ZADD", world.Name, 1, "precious") },
+// values are values that are not a lock, by their sort. Each is set at the name, and an error says what it is.
+var values = map[string]struct {
+	set  func(w *world.World)
+	says string
+}{
+	"string": {
+		func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, "q1Zx7vLbT0aWc9sEo5mRUg==", 0) },
+		"a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them",
+	},
+	"number": {
+		func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, 3, 0) },
+		"a number stands there, as a Semaphore or a Latch keeps it, or a lock by SET NX; give each kind a name of its own",
+	},
+	"hash": {
+		func(w *world.World) { w.RDB.HSet(w.T.Context(), world.Name, javaHolder(), 1) },
+		"a hash stands there, as a Mutex or an RWMutex keeps it; give each kind a name of its own",
+	},
+	"list": {
+		func(w *world.World) { w.RDB.RPush(w.T.Context(), world.Name, "precious") },
+		"a list stands there; is it another program's?",
+	},
+	"zset": {
+		func(w *world.World) { w.RDB.Do(w.T.Context(), "ZADD", world.Name, 1, "precious") },
+		"a zset stands there; is it another program's?",
+	},
 }
 
 // taking is a call that takes something at a name.
@@ -309,29 +318,23 @@ func takes() (ofLocks, ofCounts map[string]taking) {
 // value stays as it is.
 func TestForeign_EachKindNamesWhatStandsThere(t *testing.T) {
 	ofLocks, ofCounts := takes()
-	for _, tc := range []struct {
-		value string
-		says  string
-		of    map[string]taking
-	}{
-		{"string", saysString, ofLocks},
-		{"number", saysNumber, ofLocks},
-		{"list", saysList, ofLocks},
-		{"zset", saysZset, ofLocks},
-		{"string", saysString, ofCounts},
-		{"hash", saysHash, ofCounts},
-		{"list", saysList, ofCounts},
-		{"zset", saysZset, ofCounts},
-	} {
-		for kind, take := range tc.of {
-			play(t, tc.value+"/"+kind, func(t *testing.T, w *world.World) {
+	for value, of := range values {
+		takes := maps.Clone(ofLocks)
+		switch value {
+		case "hash":
+			takes = ofCounts
+		case "string", "list", "zset":
+			maps.Copy(takes, ofCounts)
+		}
+		for kind, take := range takes {
+			play(t, value+"/"+kind, func(t *testing.T, w *world.World) {
 				p := w.Process()
-				values[tc.value](w)
+				of.set(w)
 				before := w.Mini.Snapshot()
 				err := take(t.Context(), p.Client, world.Name)
 				world.WantErr(t, err, holdfast.ErrWrongType)
-				if text := err.Error(); !strings.HasSuffix(text, tc.says) || strings.Count(text, world.Name) != 1 {
-					t.Errorf("%s, want the name once, and ...%s", text, tc.says)
+				if text := err.Error(); !strings.HasSuffix(text, of.says) || strings.Count(text, world.Name) != 1 {
+					t.Errorf("%s, want the name once, and ...%s", text, of.says)
 				}
 				world.Equal(t, p.Runs(world.TypeRun), 1, "asked for the type %d times")
 				world.Equal(t, w.Mini.Snapshot(), before, "after\n%s\nbefore\n%s", before)
@@ -349,7 +352,7 @@ func TestForeign_RedisDoesNotSay(t *testing.T) {
 	} {
 		play(t, what, func(t *testing.T, w *world.World) {
 			p := w.Process()
-			values["string"](w)
+			values["string"].set(w)
 			p.Always(world.TypeRun, fault)
 			_, err := p.MyLock.TryLock(t.Context())
 			world.WantErr(t, err, holdfast.ErrWrongType)
@@ -456,7 +459,7 @@ func TestWrongType(t *testing.T) {
 	for _, value := range []string{"string", "list", "zset"} {
 		play(t, value, func(t *testing.T, w *world.World) {
 			p := w.Process()
-			values[value](w)
+			values[value].set(w)
 			before := w.Mini.Snapshot()
 			wantEverywhere(t, p.MyLock, holdfast.ErrWrongType)
 			world.Equal(t, w.Mini.Snapshot(), before, "after\n%s\nbefore\n%s", before)

@@ -446,19 +446,6 @@ func TestAMetricGroupThatPanicsLosesNoGrant(t *testing.T) {
 	})
 }
 
-func TestMoreGroupsThanAClientTellsApart(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		o, options := newTold()
-		p := w.Process(append(options, holdfast.WithMetricGroup(func(name string) string { return name }))...)
-		for i := range 30 {
-			w.Release(w.Lock(t.Context(), p.Mutex(fmt.Sprint("name ", i))))
-		}
-		if got := groupsOf(t, o.reader)["holdfast.acquire.duration mutex"]; len(got) != 21 || !slices.Contains(got, "other") {
-			t.Errorf("%d groups: %q", len(got), got)
-		}
-	})
-}
-
 // A hold that was taken over counts as one that was asked for.
 func TestAHoldThatIsTakenOverIsCountedByKindAndGroup(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {

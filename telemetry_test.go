@@ -810,6 +810,29 @@ func TestADialThatIgnoresItsContextKeepsCloseNoLonger(t *testing.T) {
 	})
 }
 
+func TestTheLogSaysWhenRenewalsBeginToFailAndWhenThatIsOver(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		h := new(logged)
+		p := w.Process(holdfast.WithLogger(slog.New(h)))
+		var all []*holdfast.Lease
+		for i := range 20 {
+			all = append(all, w.Lock(t.Context(), p.Mutex(fmt.Sprint("m", i), holdfast.Renewed(9*time.Second))))
+		}
+		p.Unplug(true)
+		w.At(6 * time.Second)
+		p.Unplug(false)
+		w.At(10 * time.Second)
+		for _, text := range []string{"renewals fail", "renewals get through again"} {
+			if got := h.with(text); len(got) != 1 {
+				t.Errorf("%q is logged %d times: %q", text, len(got), h.with(""))
+			}
+		}
+		for _, l := range all {
+			w.Release(l)
+		}
+	})
+}
+
 // boundTo is a context of the program that ends with a lease, and asks that lease.
 type boundTo struct {
 	context.Context

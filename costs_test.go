@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
@@ -216,29 +214,6 @@ func TestThePagesSayWhatAQuorumCosts(t *testing.T) {
 	})
 }
 
-// BenchmarkUncontendedPair locks and releases against a real server, without OpenTelemetry and with it.
-func BenchmarkUncontendedPair(b *testing.B) {
-	for what, options := range map[string][]holdfast.Option{"plain": nil, "OpenTelemetry": {
-		holdfast.WithTracerProvider(tracenoop.NewTracerProvider()), holdfast.WithMeterProvider(metricnoop.NewMeterProvider()),
-	}} {
-		b.Run(what, func(b *testing.B) {
-			client := holdfast.New(redistest.Server(b).Client(b), options...)
-			defer client.Close()
-			m := client.Mutex(world.Name)
-			pair := func() {
-				l, err := m.Lock(b.Context())
-				must(b, err)
-				must(b, l.Release(b.Context()))
-			}
-			pair()
-			b.ReportAllocs()
-			for b.Loop() {
-				pair()
-			}
-		})
-	}
-}
-
 // pairAllocations is the most allocations that locking and releasing an uncontended Mutex may make,
 // including go-redis's own. Allocations are exact where times are not, so they show that the path
 // of every lock has grown. Lower the number when the allocations become fewer.
@@ -259,29 +234,21 @@ func withoutRace(t *testing.T) {
 func TestMemory_UncontendedPair(t *testing.T) {
 	withoutRace(t)
 	server := redistest.Server(t)
-	allocations := func(options ...holdfast.Option) float64 {
-		client := holdfast.New(server.Client(t), options...)
-		defer client.Close()
-		m := client.Mutex(world.Name)
-		least := math.Inf(1)
-		// On a busy machine answers come late, and for each of those the end of its context is watched, which
-		// allocates. So the least of many pairs counts.
-		for range 200 {
-			least = min(least, testing.AllocsPerRun(1, func() {
-				l, err := m.Lock(t.Context())
-				must(t, err)
-				must(t, l.Release(t.Context()))
-			}))
-		}
-		return least
+	client := holdfast.New(server.Client(t))
+	defer client.Close()
+	m := client.Mutex(world.Name)
+	least := math.Inf(1)
+	// On a busy machine answers come late, and for each of those the end of its context is watched, which
+	// allocates. So the least of many pairs counts.
+	for range 200 {
+		least = min(least, testing.AllocsPerRun(1, func() {
+			l, err := m.Lock(t.Context())
+			must(t, err)
+			must(t, l.Release(t.Context()))
+		}))
 	}
-	off := allocations()
-	on := allocations(
-		holdfast.WithTracerProvider(tracenoop.NewTracerProvider()),
-		holdfast.WithMeterProvider(metricnoop.NewMeterProvider()))
-	t.Logf("%v allocations a pair, %v with OpenTelemetry on", off, on)
-	if off > pairAllocations {
-		t.Errorf("%v allocations a pair, want at most %d", off, pairAllocations)
+	if least > pairAllocations {
+		t.Errorf("%v allocations a pair, want at most %d", least, pairAllocations)
 	}
 }
 

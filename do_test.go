@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,52 +18,33 @@ import (
 )
 
 func TestDo_Errors(t *testing.T) {
-	work := errors.New("work failed")
-	for _, tc := range []struct {
-		what    string
-		during  func(w *world.World, ctx context.Context) error
+	failed := errors.New("work failed")
+	for what, tc := range map[string]struct {
+		work    func(ctx context.Context, p *world.Process) error
 		matches []error
-		not     []error
 	}{
-		{"work fails", func(*world.World, context.Context) error { return work },
-			[]error{work}, []error{holdfast.ErrLost}},
-		{"lost, work does not notice", func(w *world.World, ctx context.Context) error { w.Mini.Del(world.Name); <-ctx.Done(); return nil },
-			[]error{holdfast.ErrLost}, []error{work}},
-		{"lost, work fails", func(w *world.World, ctx context.Context) error { w.Mini.Del(world.Name); <-ctx.Done(); return work },
-			[]error{holdfast.ErrLost, work}, nil},
-		{"lost, work returns the cause", func(w *world.World, ctx context.Context) error {
-			w.Mini.Del(world.Name)
+		"lost, and work does not notice": {func(ctx context.Context, p *world.Process) error {
+			p.W.Mini.Del(world.Name)
 			<-ctx.Done()
-			return context.Cause(ctx)
-		}, []error{holdfast.ErrLost}, nil},
-		{"lost unnoticed, found at the release", func(w *world.World, _ context.Context) error { w.Mini.Del(world.Name); return nil },
-			[]error{holdfast.ErrLost}, nil},
+			return nil
+		}, []error{holdfast.ErrLost}},
+		"lost, which the release finds": {func(_ context.Context, p *world.Process) error {
+			p.W.Mini.Del(world.Name)
+			return nil
+		}, []error{holdfast.ErrLost}},
+		"the release is not answered": {func(_ context.Context, p *world.Process) error {
+			p.Unplug(true)
+			return failed
+		}, []error{failed, context.DeadlineExceeded}},
 	} {
-		play(t, tc.what, func(t *testing.T, w *world.World) {
+		play(t, what, func(t *testing.T, w *world.World) {
 			p := w.Process()
-			err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error { return tc.during(w, ctx) })
+			err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error { return tc.work(ctx, p) })
 			world.WantErr(t, err, tc.matches...)
-			for _, target := range tc.not {
-				if errors.Is(err, target) {
-					t.Errorf("%v matches %v", err, target)
-				}
-			}
+			w.At(31 * time.Second) // what was not released has ended
 			w.WantFree()
 		})
 	}
-}
-
-func TestDo_ReleaseFails(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		work := errors.New("work failed")
-		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error {
-			p.Unplug(true)
-			return work
-		})
-		world.WantErr(t, err, work, context.DeadlineExceeded)
-		w.At(31 * time.Second)
-	})
 }
 
 func TestDo_Panic(t *testing.T) {
@@ -110,29 +90,6 @@ func TestSyncLocker_Panics(t *testing.T) {
 		defer cancel()
 		panics(holdfast.ErrBusy, holdfast.SyncLocker(ctx, p.MyLock).Lock)
 		w.Release(other)
-	})
-}
-
-func TestSyncLocker_Cond(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		cond := sync.NewCond(holdfast.SyncLocker(t.Context(), p.MyLock))
-		ready, seen := false, make(chan struct{})
-		go func() {
-			cond.L.Lock()
-			for !ready {
-				cond.Wait()
-			}
-			cond.L.Unlock()
-			close(seen)
-		}()
-		w.At(time.Second)
-		cond.L.Lock()
-		ready = true
-		cond.L.Unlock()
-		cond.Broadcast()
-		<-seen
-		w.WantFree()
 	})
 }
 
@@ -370,31 +327,23 @@ func TestLeaseFrom_SeveralLeases(t *testing.T) {
 		if _, ok := holdfast.LeaseFrom(lease.Bare(ctx), p.MyLock); ok {
 			t.Error("found in a bare context")
 		}
+		rw := p.RWMutex("both")
+		write := w.Lock(ctx, rw)
+		if _, ok := holdfast.LeaseFrom(write.Context(ctx), rw.RLocker()); ok {
+			t.Error("a write lease is found as a reader's")
+		}
+		read := w.Lock(write.Context(ctx), rw.RLocker())
+		both := read.Context(write.Context(ctx))
+		ofWriter, _ := holdfast.LeaseFrom(both, rw)
+		if ofReader, _ := holdfast.LeaseFrom(both, rw.RLocker()); ofWriter != write || ofReader != read {
+			t.Errorf("a reader under a writer: found %p and %p, want %p and %p", ofWriter, ofReader, write, read)
+		}
+		w.Release(read, write)
 		w.Release(inner)
 		if l, ok := holdfast.LeaseFrom(ctx, p.MyLock); !ok || l != inner || !errors.Is(l.Err(), holdfast.ErrReleased) || l.HoldCount() != 0 {
 			t.Errorf("after its release: %p (%v)", l, ok)
 		}
 		w.Release(outer, other)
-	})
-}
-
-// A reader under a writer: each side finds its own lease.
-func TestLeaseFrom_BothSides(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		rw := w.Process().RWMutex("both")
-		write := w.Lock(t.Context(), rw)
-		if _, ok := holdfast.LeaseFrom(write.Context(t.Context()), rw.RLocker()); ok {
-			t.Error("a write lease is found as a reader's")
-		}
-		read := w.Lock(write.Context(t.Context()), rw.RLocker())
-		ctx := read.Context(write.Context(t.Context()))
-		if l, _ := holdfast.LeaseFrom(ctx, rw); l != write {
-			t.Errorf("the writer's: %p, want %p", l, write)
-		}
-		if l, _ := holdfast.LeaseFrom(ctx, rw.RLocker()); l != read {
-			t.Errorf("the reader's: %p, want %p", l, read)
-		}
-		w.Release(read, write)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -42,8 +41,7 @@ func wantBusy(t *testing.T, err error) *holdfast.BusyError {
 
 func TestBusyErrorsSayWhoHolds(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
-		other := holdfast.New(mini.Client())
-		defer other.Close()
+		other := clienttest.OpenClient(t, mini.Client())
 		granted := time.Now()
 		l := clienttest.Grab(t, c.Mutex("x"))
 		time.Sleep(4 * time.Second)
@@ -82,8 +80,7 @@ func TestBusyErrorsSayWhoHolds(t *testing.T) {
 // has been followed by another meanwhile.
 func TestBusyErrorsOfAWaiterThatLooks(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
-		other := holdfast.New(mini.Client())
-		defer other.Close()
+		other := clienttest.OpenClient(t, mini.Client())
 		l := clienttest.Grab(t, c.Mutex("x"))
 		wait := func(meanwhile func()) *holdfast.BusyError {
 			t.Helper()
@@ -193,8 +190,7 @@ func TestTheErrorOfAWaitSaysWhetherRedisCouldBeReached(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			unreachable(t, func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy) {
 				if tc.held {
-					other := holdfast.New(server.Client())
-					defer other.Close()
+					other := clienttest.OpenClient(t, server.Client())
 					l := clienttest.Grab(t, other.Mutex("m"))
 					defer l.Release(context.Background())
 				}
@@ -223,91 +219,51 @@ func TestTheErrorOfAWaitSaysWhetherRedisCouldBeReached(t *testing.T) {
 	}
 }
 
-// tooMany is what a server says at its limit of connections.
-const tooMany = "ERR max number of clients reached"
-
-// full runs test in virtual time, with a Client behind a proxy, and returns the lines of the
-// Client's log that have tooMany. A server that is full sends that and closes the connection.
-func full(t *testing.T, test func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy)) (lines []string) {
-	redistest.Bubble(t, func(t *testing.T) {
-		server := redistest.Mini(t)
-		proxy := server.Proxy()
-		var log redistest.Log
-		c := holdfast.New(proxy.Client(t), holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		test(t, c, server, proxy)
-		c.Close() // the log is complete then
-		for line := range strings.Lines(log.String()) {
-			if strings.Contains(line, tooMany) {
-				lines = append(lines, line)
-			}
-		}
-	})
-	return lines
-}
-
 func TestACallSaysThatTheServerHasTooManyClients(t *testing.T) {
-	log := full(t, func(t *testing.T, c *holdfast.Client, _ *redistest.MiniServer, proxy *redistest.FaultProxy) {
+	const words = "ERR max number of clients reached"
+	unreachable(t, func(t *testing.T, c *holdfast.Client, _ *redistest.MiniServer, proxy *redistest.FaultProxy) {
 		proxy.Receive(redistest.Full)
-		for name, call := range map[string]func(context.Context) error{
-			"Lock":    func(ctx context.Context) error { _, err := c.Mutex("m").Lock(ctx); return err },
-			"TryLock": func(ctx context.Context) error { _, err := c.Mutex("m").TryLock(ctx); return err },
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for name, err := range map[string]error{
+			"Lock":    errOf(c.Mutex("m").Lock(ctx)),
+			"TryLock": errOf(c.Mutex("m").TryLock(t.Context())),
 		} {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			err := call(ctx)
-			if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrBusy) || !strings.Contains(err.Error(), tooMany) {
+			if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrBusy) || !strings.Contains(err.Error(), words) {
 				t.Errorf("%s: %v, want what matches ErrUnavailable and has the server's words", name, err)
 			}
 		}
-		if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), tooMany) {
+		if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("Check: %v, want the server's words", err)
 		}
 	})
-	if len(log) != 1 {
-		t.Errorf("the log has %q, want one line for this outage", log)
-	}
 }
 
-// A waiter needs no subscription to be granted the lock: it asks as well. So only the log says why
-// it waits for longer than it would have to.
-func TestTheLogSaysThatASubscriptionWasRefusedAsTheServerHasTooManyClients(t *testing.T) {
-	log := full(t, func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy) {
-		other := holdfast.New(server.Client())
-		defer other.Close()
-		held := clienttest.Grab(t, other.Mutex("m"))
-		if _, err := c.Mutex("m").TryLock(t.Context()); !errors.Is(err, holdfast.ErrBusy) {
-			t.Fatal(err)
-		}
-		proxy.Receive(redistest.Full) // the connection for calls is there by now
-		time.AfterFunc(5*time.Second, func() { _ = held.Release(context.Background()) })
-		begun := time.Now()
-		l := clienttest.Grab(t, c.Mutex("m"))
-		if took := time.Since(begun); took < 5*time.Second || took > 6250*time.Millisecond {
-			t.Errorf("granted after %v, want when the waiter next asks", took)
-		}
-		clienttest.GiveBack(t, l)
-	})
-	if len(log) != 1 || !strings.Contains(log[0], "pubsub: connection lost") {
-		t.Errorf("the log has %q, want one line of the subscription", log)
-	}
-}
-
-// What the errors say of each sort of value.
-const (
-	saysString = "a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them"
-	saysNumber = "a number stands there, as a Semaphore or a Latch keeps it, or a lock by SET NX; give each kind a name of its own"
-	saysHash   = "a hash stands there, as a Mutex or an RWMutex keeps it; give each kind a name of its own"
-	saysList   = "a list stands there; is it another program's?"
-	saysZset   = "a zset stands there; is it another program's?"
-)
-
-// values are values that are not a lock, by their sort, and set one at the name.
-var values = map[string]func(w *world.World){
-	"string": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, "q1Zx7vLbT0aWc9sEo5mRUg==", 0) },
-	"number": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, 3, 0) },
-	"hash":   func(w *world.World) { w.RDB.HSet(w.T.Context(), world.Name, javaHolder(), 1) },
-	"list":   func(w *world.World) { w.RDB.RPush(w.T.Context(), world.Name, "precious") },
-	"zset":   func(w *world.World) { w.RDB.Do(w.T.Context(), "ZADD", world.Name, 1, "precious") },
+// values are values that are not a lock, by their sort. Each is set at the name, and an error says what it is.
+var values = map[string]struct {
+	set  func(w *world.World)
+	says string
+}{
+	"string": {
+		func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, "q1Zx7vLbT0aWc9sEo5mRUg==", 0) },
+		"a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them",
+	},
+	"number": {
+		func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, 3, 0) },
+		"a number stands there, as a Semaphore or a Latch keeps it, or a lock by SET NX; give each kind a name of its own",
+	},
+	"hash": {
+		func(w *world.World) { w.RDB.HSet(w.T.Context(), world.Name, javaHolder(), 1) },
+		"a hash stands there, as a Mutex or an RWMutex keeps it; give each kind a name of its own",
+	},
+	"list": {
+		func(w *world.World) { w.RDB.RPush(w.T.Context(), world.Name, "precious") },
+		"a list stands there; is it another program's?",
+	},
+	"zset": {
+		func(w *world.World) { w.RDB.Do(w.T.Context(), "ZADD", world.Name, 1, "precious") },
+		"a zset stands there; is it another program's?",
+	},
 }
 
 // taking is a call that takes something at a name.
@@ -362,29 +318,23 @@ func takes() (ofLocks, ofCounts map[string]taking) {
 // value stays as it is.
 func TestForeign_EachKindNamesWhatStandsThere(t *testing.T) {
 	ofLocks, ofCounts := takes()
-	for _, tc := range []struct {
-		value string
-		says  string
-		of    map[string]taking
-	}{
-		{"string", saysString, ofLocks},
-		{"number", saysNumber, ofLocks},
-		{"list", saysList, ofLocks},
-		{"zset", saysZset, ofLocks},
-		{"string", saysString, ofCounts},
-		{"hash", saysHash, ofCounts},
-		{"list", saysList, ofCounts},
-		{"zset", saysZset, ofCounts},
-	} {
-		for kind, take := range tc.of {
-			play(t, tc.value+"/"+kind, func(t *testing.T, w *world.World) {
+	for value, of := range values {
+		takes := maps.Clone(ofLocks)
+		switch value {
+		case "hash":
+			takes = ofCounts
+		case "string", "list", "zset":
+			maps.Copy(takes, ofCounts)
+		}
+		for kind, take := range takes {
+			play(t, value+"/"+kind, func(t *testing.T, w *world.World) {
 				p := w.Process()
-				values[tc.value](w)
+				of.set(w)
 				before := w.Mini.Snapshot()
 				err := take(t.Context(), p.Client, world.Name)
 				world.WantErr(t, err, holdfast.ErrWrongType)
-				if text := err.Error(); !strings.HasSuffix(text, tc.says) || strings.Count(text, world.Name) != 1 {
-					t.Errorf("%s, want the name once, and ...%s", text, tc.says)
+				if text := err.Error(); !strings.HasSuffix(text, of.says) || strings.Count(text, world.Name) != 1 {
+					t.Errorf("%s, want the name once, and ...%s", text, of.says)
 				}
 				world.Equal(t, p.Runs(world.TypeRun), 1, "asked for the type %d times")
 				world.Equal(t, w.Mini.Snapshot(), before, "after\n%s\nbefore\n%s", before)
@@ -392,17 +342,6 @@ func TestForeign_EachKindNamesWhatStandsThere(t *testing.T) {
 			})
 		}
 	}
-}
-
-// What succeeds, is busy or is cancelled asks nothing more.
-func TestForeign_OtherOutcomesCostNothing(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		world.WantErr(t, errOf(q.MyLock.TryLock(t.Context())), holdfast.ErrBusy)
-		w.Release(l)
-		world.Equal(t, p.Runs(world.TypeRun)+q.Runs(world.TypeRun), 0, "asked for the type %d times")
-	})
 }
 
 // If Redis refuses to name the type, or loses the reply, the error is still one of a wrong type.
@@ -413,7 +352,7 @@ func TestForeign_RedisDoesNotSay(t *testing.T) {
 	} {
 		play(t, what, func(t *testing.T, w *world.World) {
 			p := w.Process()
-			values["string"](w)
+			values["string"].set(w)
 			p.Always(world.TypeRun, fault)
 			_, err := p.MyLock.TryLock(t.Context())
 			world.WantErr(t, err, holdfast.ErrWrongType)
@@ -425,72 +364,31 @@ func TestForeign_RedisDoesNotSay(t *testing.T) {
 	}
 }
 
-// everything calls each method of a mutex that sends a request to Redis, and returns their errors.
-func everything(t *testing.T, m *rlock.Mutex) map[string]error {
-	ctx, errs := t.Context(), make(map[string]error)
-	owner := lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
-	_, errs["Lock"] = m.Lock(ctx)
-	_, errs["TryLock"] = m.TryLock(ctx)
-	_, errs["Attach"] = m.Attach(ctx, owner)
-	_, errs["Locked"] = m.Locked(ctx)
-	_, errs["HeldBy"] = m.HeldBy(ctx, owner)
-	_, errs["HoldCount"] = m.HoldCount(ctx, owner)
-	_, errs["Remaining"] = m.Remaining(ctx)
-	_, errs["Holder"] = m.Holder(ctx)
-	_, errs["ForceRelease"] = m.ForceRelease(ctx)
-	return errs
-}
-
+// wantEverywhere fails the test unless each method of a mutex that sends a request to Redis returns that error.
 func wantEverywhere(t *testing.T, m *rlock.Mutex, want error) {
 	t.Helper()
-	for what, err := range everything(t, m) {
-		redistest.Is(t, what, err, want)
-	}
-}
-
-func TestClientsThatCannotBeServed(t *testing.T) {
-	ring := redis.NewRing(&redis.RingOptions{})
-	defer ring.Close()
-	for what, rdb := range map[string]redis.UniversalClient{
-		"nil":                        nil,
-		"a nil *redis.Client":        (*redis.Client)(nil),
-		"a nil *redis.ClusterClient": (*redis.ClusterClient)(nil),
-		"a Ring":                     ring,
+	ctx, owner := t.Context(), lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
+	for what, err := range map[string]error{
+		"Lock": errOf(m.Lock(ctx)), "TryLock": errOf(m.TryLock(ctx)), "Attach": errOf(m.Attach(ctx, owner)),
+		"Locked": errOf(m.Locked(ctx)), "HeldBy": errOf(m.HeldBy(ctx, owner)), "HoldCount": errOf(m.HoldCount(ctx, owner)),
+		"Remaining": errOf(m.Remaining(ctx)), "Holder": errOf(m.Holder(ctx)), "ForceRelease": errOf(m.ForceRelease(ctx)),
 	} {
-		t.Run(what, func(t *testing.T) {
-			client := holdfast.New(rdb, nil)
-			wantEverywhere(t, client.Mutex(world.Name), holdfast.ErrBadArgument)
-			if client.Mutex(world.Name).Name() != world.Name {
-				t.Error("the name is lost")
-			}
-			must(t, client.Close())
-		})
+		redistest.Is(t, what, err, want)
 	}
 }
 
 func TestInput_Leases(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		for _, d := range []time.Duration{0, -1, -time.Second, 1, lease.MinLease - 1} {
-			for what, option := range map[string]lease.Option{"fixed": holdfast.Fixed(d), "renewed": holdfast.Renewed(d)} {
-				m := p.Mutex(world.Name, option)
-				_, err := m.Lock(t.Context())
-				world.WantErr(t, err, holdfast.ErrBadArgument)
-				world.WantErr(t, errOf(m.TryLock(t.Context())), holdfast.ErrBadArgument)
-				world.WantErr(t, errOf(m.Attach(t.Context(), lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1)))), holdfast.ErrBadArgument)
-				if t.Failed() {
-					t.Fatal(what, d)
-				}
-			}
-		}
-		world.WantErr(t, errOf(p.Mutex(world.Name, holdfast.MaxHold(-1)).Lock(t.Context())), holdfast.ErrBadArgument)
-		world.WantErr(t, errOf(p.MyLock.Attach(t.Context(), holdfast.Owner{})), holdfast.ErrBadArgument)
-
+		someone := lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
 		l := w.Lock(t.Context(), p.MyLock)
 		before := p.Runs("")
-		world.WantErr(t, errOf(p.Mutex(world.Name, holdfast.Fixed(0)).Lock(l.Context(t.Context()))), holdfast.ErrBadArgument)
+		world.WantErr(t, errOf(p.MyLock.Attach(t.Context(), holdfast.Owner{})), holdfast.ErrBadArgument)
 		for _, d := range []time.Duration{0, -time.Second, lease.MinLease - 1} {
-			world.WantErr(t, l.Extend(t.Context(), d), holdfast.ErrBadArgument)
+			m := p.Mutex(world.Name, holdfast.Fixed(d))
+			redistest.Is(t, fmt.Sprint("Attach for ", d), errOf(m.Attach(t.Context(), someone)), holdfast.ErrBadArgument)
+			redistest.Is(t, fmt.Sprint("a nested Lock for ", d), errOf(m.Lock(l.Context(t.Context()))), holdfast.ErrBadArgument)
+			redistest.Is(t, fmt.Sprint("Extend by ", d), l.Extend(t.Context(), d), holdfast.ErrBadArgument)
 		}
 		world.Equal(t, p.Runs("")-before, 0, "%d requests")
 		w.WantTTL(30 * time.Second)
@@ -558,18 +456,14 @@ func TestNamesThatCannotBeShared(t *testing.T) {
 
 // A key that is not a lock is left as it is.
 func TestWrongType(t *testing.T) {
-	for kind, set := range map[string]func(w *world.World){
-		"string": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, "precious", time.Hour) },
-		"list":   func(w *world.World) { w.RDB.RPush(w.T.Context(), world.Name, "precious") },
-		"zset":   func(w *world.World) { w.RDB.ZAdd(w.T.Context(), world.Name, redis.Z{Score: 1, Member: "precious"}) },
-	} {
-		play(t, kind, func(t *testing.T, w *world.World) {
+	for _, value := range []string{"string", "list", "zset"} {
+		play(t, value, func(t *testing.T, w *world.World) {
 			p := w.Process()
-			set(w)
+			values[value].set(w)
 			before := w.Mini.Snapshot()
 			wantEverywhere(t, p.MyLock, holdfast.ErrWrongType)
 			world.Equal(t, w.Mini.Snapshot(), before, "after\n%s\nbefore\n%s", before)
-			w.RDB.Del(t.Context(), world.Name)
+			w.Mini.Del(world.Name)
 		})
 	}
 }

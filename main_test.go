@@ -4,11 +4,8 @@ package holdfast_test
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -42,22 +39,6 @@ func granted(t *testing.T, a *world.Attempt) *holdfast.Lease {
 
 // nothing is work that does nothing.
 func nothing(context.Context) error { return nil }
-
-func TestAFixedLeaseEndsByItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := redistest.Mini(t)
-		rdb := server.Client()
-		client := holdfast.New(rdb)
-		defer client.Close()
-
-		l, err := client.Mutex("m", holdfast.Fixed(time.Second)).Lock(t.Context())
-		must(t, err)
-		time.Sleep(time.Second) // passes at once
-		if !errors.Is(l.Err(), holdfast.ErrLost) {
-			t.Errorf("Err() = %v", l.Err())
-		}
-	})
-}
 
 // lockers has the kinds of Lockers that are at their names alone, by the kinds that telemetry calls them.
 var lockers = map[string]func(c *holdfast.Client, name string) holdfast.Locker{

@@ -20,7 +20,6 @@ import (
 	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/limiter"
-	"github.com/holdfast-go/holdfast/once"
 )
 
 // nilAndZero returns a nil pointer to a T, and one to the zero T.
@@ -50,26 +49,10 @@ func TestWhatNoClientHasMadeSaysSo(t *testing.T) {
 		nilAndZero[holdfast.Lease](),
 		nilAndZero[holdfast.MultiLease](),
 		nilAndZero[holdfast.QuorumLease](),
+		{new(holdfast.Client)}, // what it makes cannot be used either
 	} {
 		for _, v := range values {
 			callAll(t, reflect.ValueOf(v), make(map[reflect.Type]bool))
-		}
-	}
-}
-
-// What a zero Client makes cannot be used either.
-func TestAZeroClientMakesNothing(t *testing.T) {
-	callAll(t, reflect.ValueOf(new(holdfast.Client)), make(map[reflect.Type]bool))
-}
-
-func TestANilOnceDoesNoWork(t *testing.T) {
-	for _, o := range []*holdfast.Once{nil, new(holdfast.Once)} {
-		err := once.Do(t.Context(), o, "k", func(context.Context) error {
-			t.Error("the work is done")
-			return nil
-		})
-		if !errors.Is(err, holdfast.ErrBadArgument) {
-			t.Error(err)
 		}
 	}
 }

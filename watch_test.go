@@ -52,16 +52,6 @@ func (w *watch) take(e holdfast.Event) {
 	w.words = append(w.words, fmt.Sprintf("%s %s %d", e.Name, e.What, e.Times))
 }
 
-// so returns the words so far, once enough time has passed for a look.
-func (w *watch) so() []string {
-	time.Sleep(2 * time.Second)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	words := w.words
-	w.words = nil
-	return words
-}
-
 // lastLook returns the last look so far.
 func (w *watch) lastLook() holdfast.Event {
 	w.mu.Lock()
@@ -69,12 +59,16 @@ func (w *watch) lastLook() holdfast.Event {
 	return w.last
 }
 
-// says fails the test unless these are the words so far.
+// says fails the test unless these are the words since the last time, once enough time has passed for a look.
 func (w *watch) says(t *testing.T, want ...string) {
 	t.Helper()
-	if got := w.so(); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	time.Sleep(2 * time.Second)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.words, want) {
+		t.Errorf("%q, want %q", w.words, want)
 	}
+	w.words = nil
 }
 
 // This catches a first look that reports what was there before, and a grant, a hand-over or a death that is reported as
@@ -178,17 +172,14 @@ func TestWatch_ASlowLoop(t *testing.T) {
 // This catches a first look that ends before Redis has confirmed the subscription: of a release that comes then, nothing
 // would be reported.
 func TestWatch_HearsFromItsFirstLookOn(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		proxy := mini.Proxy()
+	unreachable(t, func(t *testing.T, c *holdfast.Client, mini *redistest.MiniServer, proxy *redistest.FaultProxy) {
 		proxy.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "PSUBSCRIBE" {
 				return redistest.Delay(100 * time.Millisecond)
 			}
 			return redistest.Pass
 		})
-		c, works := holdfast.New(proxy.Client(t)), known(t, mini, "pod-1")
-		defer c.Close()
+		works := known(t, mini, "pod-1")
 		looks := 0
 		for e := range c.Watch(t.Context(), "x") {
 			if e.What == holdfast.EventUnseen {
@@ -238,11 +229,7 @@ func TestWatch_Ends(t *testing.T) {
 // could look.
 func TestWatch_AnOutage(t *testing.T) {
 	for _, pattern := range []string{"x", "*"} {
-		redistest.Bubble(t, func(t *testing.T) {
-			mini := redistest.Mini(t)
-			proxy := mini.Proxy()
-			c := holdfast.New(proxy.Client(t))
-			defer c.Close()
+		unreachable(t, func(t *testing.T, c *holdfast.Client, mini *redistest.MiniServer, proxy *redistest.FaultProxy) {
 			l, err := known(t, mini, "pod-1").Mutex("x").Lock(t.Context())
 			must(t, err)
 			w := watched(t, c, pattern)
@@ -304,7 +291,8 @@ func TestEachReleaseOfABusyLockIsReported(t *testing.T) {
 						c := holdfast.New(server.Client())
 						defer c.Close()
 						for range each {
-							l := lockIn(t, tc.of(c))
+							l, err := tc.of(c).Lock(context.Background())
+							redistest.Check(t, err)
 							time.Sleep(tc.hold)
 							redistest.Check(t, l.Release(context.Background()))
 							time.Sleep(tc.gap)
@@ -333,14 +321,6 @@ func TestEachReleaseOfABusyLockIsReported(t *testing.T) {
 }
 
 func permitOf(c *holdfast.Client) holdfast.Locker { return c.PermitSemaphore("x").Locker(1) }
-
-// lockIn locks, in a bubble.
-func lockIn(t *testing.T, l holdfast.Locker) *holdfast.Lease {
-	t.Helper()
-	held, err := l.Lock(context.Background())
-	redistest.Check(t, err)
-	return held
-}
 
 // tally counts, among events as words, ends, grants, and releases of holds that were not seen.
 func tally(all []string) (ended, granted, unseen int) {

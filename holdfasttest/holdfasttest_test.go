@@ -94,39 +94,6 @@ func TestHoldElsewhere(t *testing.T) {
 	})
 }
 
-func TestLose(t *testing.T) {
-	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
-		c := s.Client()
-		for _, locker := range []holdfast.Locker{
-			c.Mutex("a"), c.FairMutex("b"), c.RWMutex("c").RLocker(), c.RWMutex("d").WLocker(), c.Mutex("e", holdfast.Fixed(time.Minute)),
-		} {
-			l := lock(t, locker)
-			ctx := l.Context(t.Context())
-			begun := time.Now()
-			s.Lose(l)
-			wantErr(t, l.Err(), holdfast.ErrLost)
-			wantErr(t, context.Cause(ctx), holdfast.ErrLost)
-			if took := time.Since(begun); took > 100*time.Millisecond {
-				t.Errorf("%s: told after %v", l.Name(), took)
-			}
-			s.RequireFree(l.Name())
-		}
-	})
-}
-
-// What has expired, its holder finds out when it renews.
-func TestExpire(t *testing.T) {
-	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
-		l := lock(t, s.Client().Mutex("x"))
-		s.Expire("x")
-		redistest.Check(t, l.Err())
-		other := lock(t, s.Client().Mutex("x"))
-		<-l.Done()
-		wantErr(t, l.Err(), holdfast.ErrLost)
-		s.RequireTokensGrow(l.Token(), other.Token())
-	})
-}
-
 func TestExpire_Shards(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -453,11 +420,12 @@ func TestCheckExclusive_ASectionThatIsLost(t *testing.T) {
 	})
 }
 
-// What is lost or has expired is so for its holder, and free for others: of every kind that gives leases.
+// What is lost or has expired is free for others, of every kind that gives leases. The holder knows a loss at once, and
+// what has expired when it renews.
 func TestLoseAndExpireOfEachKind(t *testing.T) {
 	for _, kind := range lockertest.Kinds {
 		for what, end := range map[string]func(s *holdfasttest.Server, l *holdfast.Lease){
-			"lost":    func(s *holdfasttest.Server, l *holdfast.Lease) { s.Lose(l) },
+			"lost":    func(s *holdfasttest.Server, l *holdfast.Lease) { s.Lose(l); s.RequireFree(l.Name()) },
 			"expired": func(s *holdfasttest.Server, l *holdfast.Lease) { s.Expire(l.Name()) },
 		} {
 			t.Run(kind.Name+" "+what, func(t *testing.T) {
@@ -467,7 +435,12 @@ func TestLoseAndExpireOfEachKind(t *testing.T) {
 						redistest.Must(t, kind.Prepare(t.Context(), c, "k"))
 					}
 					l := lock(t, kind.Locker(c, "k"))
+					ctx, begun := l.Context(t.Context()), time.Now()
 					end(s, l)
+					known := errors.Is(l.Err(), holdfast.ErrLost) && errors.Is(context.Cause(ctx), holdfast.ErrLost)
+					if took := time.Since(begun); known != (what == "lost") || took > 100*time.Millisecond {
+						t.Errorf("after %v the holder knows it: %v", took, known)
+					}
 					next := lock(t, kind.Locker(other, "k"))
 					time.Sleep(15 * time.Second) // until its holder would have renewed it
 					if !errors.Is(l.Err(), holdfast.ErrLost) || next.Err() != nil {

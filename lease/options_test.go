@@ -34,9 +34,6 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v", tc.what, err)
 		}
 	}
-	if s := hold.NewSettings([]Option{JavaTokens()}); !s.JavaTokens {
-		t.Error("no java's tokens")
-	}
 }
 
 func TestSettingsRefused(t *testing.T) {

@@ -16,7 +16,7 @@ var sentinelBugs = []bug{
 		at: "internal/telemetry survive", old: "_ = recover()"},
 	{name: "a group's panic goes through the call that asks for a lock", by: ". TestAMetricGroupThatPanicsLosesNoGrant",
 		at: "internal/telemetry groups.group", old: "defer survive()"},
-	{name: "a group more for each name that comes", by: ". TestMoreGroupsThanAClientTellsApart",
+	{name: "a group more for each name that comes", by: "internal/telemetry TestGroupsPastTheLastAreOther",
 		at: "internal/telemetry groups.add", old: "other+MaxGroups", new: "200"},
 	{name: "a hold does not know its group", by: ". TestTheGroupOfANameIsOnItsMetrics",
 		at: "internal/hold acquisition.begin", old: ", group: a.kind.Group"},

@@ -5,7 +5,7 @@ package rlock_test
 import (
 	"context"
 	"fmt"
-	"sync"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,18 +72,20 @@ func TestInterleaving_WaiterGivesUpAsItIsGranted(t *testing.T) {
 		"reply lost":  {redistest.Silence, 1100 * time.Millisecond},
 	} {
 		for _, early := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
-			for _, same := range []bool{false, true} {
-				play(t, fmt.Sprint(how, " ", early, ", next of the same process: ", same), func(t *testing.T, w *world.World) {
+			for _, kind := range []string{"mutex", "mutex, next of the same process", "fairmutex"} {
+				play(t, fmt.Sprint(how, " ", early, ", ", kind), func(t *testing.T, w *world.World) {
 					p, q, r := w.Process(), w.Process(), w.Process()
+					kind, same := strings.CutSuffix(kind, ", next of the same process")
 					if same {
 						r = q
 					}
-					held := w.Lock(t.Context(), p.MyLock)
+					of := leased[kind].locker
+					held := w.Lock(t.Context(), of(p))
 					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond+early)
 					defer cancel()
-					a := w.GoLock(ctx, q.MyLock)
+					a := w.GoLock(ctx, of(q))
 					synctest.Wait()
-					next := w.GoLock(t.Context(), r.MyLock)
+					next := w.GoLock(t.Context(), of(r))
 					time.Sleep(500*time.Millisecond - w.Now()) // no Wait: all at the same instant
 					q.On(world.EnterRun, 1, tc.fault)
 					w.Release(held)
@@ -188,51 +190,6 @@ func TestInterleaving_RenewalExecutedAfterTheLocalLoss(t *testing.T) {
 				world.WantErr(t, second(a.Result()), holdfast.ErrLost)
 			}
 			w.At(150 * time.Second)
-		})
-	}
-}
-
-// A process detaches while its renewal is on its way. The renewal reaches Redis after another
-// process has attached, or between Detach and Attach, and does no harm.
-func TestInterleaving_DetachAndAttachWhileTheFirstRenews(t *testing.T) {
-	for what, attachFirst := range map[string]bool{"after Attach": true, "between Detach and Attach": false} {
-		play(t, what, func(t *testing.T, w *world.World) {
-			p, q := w.Process(), w.Process()
-			l := w.Lock(t.Context(), p.MyLock)
-			ctx := l.Context(t.Context())
-			arrive := make(chan struct{})
-			p.On(world.RenewRun, 1, redistest.HoldUntil(arrive))
-			w.At(10_100 * time.Millisecond)
-			if p.Runs(world.RenewRun) != 1 {
-				t.Fatal("no renewal is on its way")
-			}
-			owner := detach(t, l)
-			world.WantEnd(t, ctx, holdfast.ErrReleased)
-			w.WantHolder(owner, 1)
-			if !attachFirst {
-				close(arrive)
-			}
-			w.At(10_500 * time.Millisecond)
-			parsed, err := holdfast.ParseOwner(owner.String())
-			must(t, err)
-			taken := attach(t, q.Mutex(world.Name, holdfast.Renewed(45*time.Second)), parsed)
-			if taken.Token() != l.Token() || taken.Owner() == owner {
-				t.Errorf("token %d after %d, owner %v after %v", taken.Token(), l.Token(), taken.Owner(), owner)
-			}
-			w.WantTTL(45 * time.Second)
-			if attachFirst {
-				close(arrive)
-			}
-			w.At(11 * time.Second)
-			w.WantHolder(taken.Owner(), 1)
-			w.WantTTL(44_500 * time.Millisecond)
-
-			world.WantErr(t, second(p.MyLock.Attach(t.Context(), owner)), holdfast.ErrLost) // only once for each owner
-			renewals := p.Runs(world.RenewRun)
-			w.At(3 * time.Minute)
-			must(t, taken.Err())
-			world.Equal(t, p.Runs(world.RenewRun)-renewals, 0, "the one that detached renewed %d times")
-			w.Release(taken)
 		})
 	}
 }
@@ -348,36 +305,11 @@ func TestInterleaving_ReleaseWhileNestedLocksAreOnTheirWay(t *testing.T) {
 	}
 }
 
-// Many goroutines lock and release one hold, nested and over a slow network, and the count in Redis stays right.
-func TestInterleaving_ConcurrentNestedLocksAndReleases(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		outer := w.Lock(t.Context(), p.MyLock)
-		ctx := outer.Context(t.Context())
-		p.Each(func(s world.Sending) redistest.Fault { return redistest.Delay(time.Duration(s.N%3) * time.Millisecond) })
-		var workers sync.WaitGroup
-		kept := make([]*holdfast.Lease, 4)
-		for i := range kept {
-			workers.Go(func() {
-				for j := range 10 {
-					a, b := w.GoLock(ctx, p.MyLock), w.GoLock(ctx, p.MyLock)
-					stays := granted(t, b)
-					if i == j {
-						kept[i] = stays
-					} else {
-						workers.Go(func() { w.Release(stays) })
-					}
-					w.Release(granted(t, a))
-				}
-			})
-		}
-		workers.Wait()
-		w.WantHolder(outer.Owner(), 1+len(kept))
-		w.Release(kept...)
-		w.WantHolder(outer.Owner(), 1)
-		w.Release(outer)
-		w.WantFree()
-	})
+// after returns a channel that is closed when d has passed.
+func after(d time.Duration) <-chan struct{} {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	_ = cancel // the timeout ends it
+	return ctx.Done()
 }
 
 // A grant whose answer comes after the lease has run out is no grant: another process may hold the lock by then.
@@ -401,5 +333,67 @@ func TestInterleaving_GrantAnsweredAfterItsLease(t *testing.T) {
 			w.WantHolder(next.Owner(), 1)
 			w.Release(next)
 		})
+	}
+}
+
+// A caller gives up a call at 100 ms, and its request reaches Redis at some time after that. By
+// 1005 ms, or when the request arrives, everything is as it was before the call; and it stays so.
+// A step of the server's clock in between delays this by as much.
+func TestACallThatIsGivenUpChangesNothing(t *testing.T) {
+	for kind, script := range map[string]string{"lock": world.LockRun, "nested": world.RecountRun, "attach": world.MoveRun} {
+		for _, tc := range []struct {
+			what              string
+			arrives, step, by time.Duration
+		}{
+			{"executed, not answered", 0, 0, 1005 * time.Millisecond},
+			{"at once", 101 * time.Millisecond, 0, 1005 * time.Millisecond},
+			{"before its not-after", 900 * time.Millisecond, 0, 1005 * time.Millisecond},
+			{"after its not-after", 1100 * time.Millisecond, 0, 1100 * time.Millisecond},
+			{"much later", 20 * time.Second, 0, 20 * time.Second},
+			{"after a step back", 4 * time.Second, -5 * time.Second, 7 * time.Second},
+			{"after a step forward", 4 * time.Second, 5 * time.Second, 7 * time.Second},
+		} {
+			play(t, kind+" "+tc.what, func(t *testing.T, w *world.World) {
+				p, q := w.Process(), w.Process()
+				w.Release(w.Lock(t.Context(), p.Mutex("another"))) // p knows the server's time
+				again := p.MyLock.Lock                             // repeats the call
+				before, asIs, free := t.Context(), w.WantFree, func() {}
+				switch kind {
+				case "nested":
+					outer := w.Lock(before, p.MyLock)
+					before, asIs = outer.Context(before), func() { w.WantHolder(outer.Owner(), 1) }
+					free = func() { w.Release(outer) }
+				case "attach":
+					owner := detach(t, w.Lock(before, p.MyLock))
+					again, asIs = func(ctx context.Context) (*holdfast.Lease, error) { return p.MyLock.Attach(ctx, owner) }, func() { w.WantHolder(owner, 1) }
+				}
+				arrive := make(chan struct{})
+				fault := redistest.HoldUntil(arrive)
+				if tc.arrives == 0 {
+					fault = redistest.HoldReply(arrive)
+				}
+				p.On(script, 1, fault)
+				ctx, cancel := context.WithCancel(before)
+				call := w.Try(func() (*holdfast.Lease, error) { return again(ctx) })
+				w.At(100 * time.Millisecond)
+				cancel()
+				world.WantErr(t, second(call.Result()), context.Canceled)
+				world.Within(t, "returned at", call.At, 100*time.Millisecond, 100*time.Millisecond)
+				if tc.step != 0 {
+					defer w.Step(tc.step)()
+				}
+				w.At(max(tc.arrives, 100*time.Millisecond))
+				close(arrive)
+				w.At(tc.by)
+				asIs()
+				w.At(tc.by + 3*time.Second)
+				asIs()
+				l, err := again(before)
+				must(t, err)
+				w.Release(l)
+				free()
+				w.Release(w.Lock(t.Context(), q.MyLock))
+			})
+		}
 	}
 }

@@ -227,6 +227,21 @@ func TestOneQueue(t *testing.T) {
 	})
 }
 
+// Java releases the lock and knows of no queue. The queue hears of this release.
+func TestJavaReleases(t *testing.T) {
+	play(t, func(t *testing.T, w *fairWorld) {
+		a := w.process()
+		w.RDB.HSet(t.Context(), name, "java:1", 1)
+		w.RDB.PExpire(t.Context(), name, time.Minute)
+		fair := w.goLock(t.Context(), a)
+		w.At(2500 * time.Millisecond)
+		w.RDB.Del(t.Context(), name)
+		w.RDB.Publish(t.Context(), channel, "0")
+		w.Release(w.granted(fair))
+		world.Within(t, "the queue", w.Now(), 2500*time.Millisecond, 2500*time.Millisecond)
+	})
+}
+
 // The queries name the waiters and their places in the queue, and a ticket's owner before it waits.
 func TestQueries(t *testing.T) {
 	play(t, func(t *testing.T, w *fairWorld) {

@@ -46,19 +46,16 @@ func cohort(p *world.Process, n int, options ...holdfast.LeaseOption) (first *ho
 }
 
 // A release passes the lock on to the next waiter of the process. Each waiter gets a lease of its
-// own and a greater token. Redis is sent nothing and sees one holder. What was passed on can be nested and is renewed, and
-// its MaxHold counts from then.
+// own and a greater token. Redis is sent nothing and sees one holder.
 func TestCohort_PassesWithoutRedis(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		l, turns := cohort(p, 5, holdfast.MaxHold(2*time.Minute), holdfast.Cohort(64, time.Hour))
-		owner, sent, begun := l.Owner(), p.Runs(""), w.Now()
+		l, turns := cohort(p, 5)
+		owner, sent := l.Owner(), p.Runs("")
 		for range 5 {
 			ctx := l.Context(t.Context())
-			time.Sleep(20 * time.Millisecond)
 			w.Release(l)
 			next := <-turns
-			begun = w.Now()
 			world.WantEnd(t, ctx, holdfast.ErrReleased)
 			world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
 			if next.Token() <= l.Token() || next.Token() > time.Now().UnixMicro() {
@@ -71,14 +68,7 @@ func TestCohort_PassesWithoutRedis(t *testing.T) {
 			l = next
 		}
 		world.Equal(t, p.Runs("")-sent, 0, "%d requests for 5 grants")
-		inner := w.Lock(l.Context(t.Context()), p.MyLock)
-		w.WantHolder(owner, 2)
-		w.Release(inner)
-		w.WantHolder(owner, 1)
-		<-l.Done()
-		world.Within(t, "held", w.Now()-begun, 2*time.Minute-5*time.Millisecond, 2*time.Minute+100*time.Millisecond)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
-		synctest.Wait()
+		w.Release(l)
 		w.WantFree()
 		wantQueued(w, 0)
 		again := w.Lock(t.Context(), p.MyLock)
@@ -98,6 +88,25 @@ func passOn(w *world.World, l *holdfast.Lease, turns <-chan *holdfast.Lease) (ne
 		w.T.Errorf("token %d after %d", next.Token(), l.Token())
 	}
 	return next, next.Owner() == l.Owner()
+}
+
+// A lease that was passed on can be nested, is renewed, and ends like any other lease. Its MaxHold
+// counts from the moment when it was passed on.
+func TestCohort_AHoldLikeAnyOther(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1, holdfast.MaxHold(2*time.Minute), holdfast.Cohort(64, time.Hour))
+		time.Sleep(time.Second)
+		l, _ = passOn(w, l, turns)
+		begun := w.Now()
+		inner := w.Lock(l.Context(t.Context()), p.MyLock)
+		w.WantHolder(l.Owner(), 2)
+		w.Release(inner)
+		w.WantHolder(l.Owner(), 1)
+		<-l.Done()
+		world.Within(t, "held", w.Now()-begun, 2*time.Minute-5*time.Millisecond, 2*time.Minute+100*time.Millisecond)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+	})
 }
 
 // The lock goes through Redis after it was passed on often enough, or for long enough, so that

@@ -77,7 +77,8 @@ func TestGrace_TheKeyStays(t *testing.T) {
 		stays  time.Duration // if a renewal is under way
 	}{
 		"for the grace": {holdfast.Grace(time.Second), holdfast.ErrLost, 2900 * time.Millisecond},
-		"after MaxHold": {holdfast.MaxHold(1200 * time.Millisecond), holdfast.ErrMaxHold, 3500 * time.Millisecond}, // its renewal has counted
+		// When this ends, a renewal has been executed.
+		"after MaxHold": {holdfast.MaxHold(1200 * time.Millisecond), holdfast.ErrMaxHold, 3500 * time.Millisecond},
 	} {
 		play(t, what+", with a renewal under way", func(t *testing.T, w *world.World) {
 			p := w.Process()

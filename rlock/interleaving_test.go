@@ -305,13 +305,6 @@ func TestInterleaving_ReleaseWhileNestedLocksAreOnTheirWay(t *testing.T) {
 	}
 }
 
-// after returns a channel that is closed when d has passed.
-func after(d time.Duration) <-chan struct{} {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	_ = cancel // the timeout ends it
-	return ctx.Done()
-}
-
 // A grant whose answer comes after the lease has run out is no grant: another process may hold the lock by then.
 func TestInterleaving_GrantAnsweredAfterItsLease(t *testing.T) {
 	for kind, option := range map[string]holdfast.LeaseOption{
@@ -333,67 +326,5 @@ func TestInterleaving_GrantAnsweredAfterItsLease(t *testing.T) {
 			w.WantHolder(next.Owner(), 1)
 			w.Release(next)
 		})
-	}
-}
-
-// A caller gives up a call at 100 ms, and its request reaches Redis at some time after that. By
-// 1005 ms, or when the request arrives, everything is as it was before the call; and it stays so.
-// A step of the server's clock in between delays this by as much.
-func TestACallThatIsGivenUpChangesNothing(t *testing.T) {
-	for kind, script := range map[string]string{"lock": world.LockRun, "nested": world.RecountRun, "attach": world.MoveRun} {
-		for _, tc := range []struct {
-			what              string
-			arrives, step, by time.Duration
-		}{
-			{"executed, not answered", 0, 0, 1005 * time.Millisecond},
-			{"at once", 101 * time.Millisecond, 0, 1005 * time.Millisecond},
-			{"before its not-after", 900 * time.Millisecond, 0, 1005 * time.Millisecond},
-			{"after its not-after", 1100 * time.Millisecond, 0, 1100 * time.Millisecond},
-			{"much later", 20 * time.Second, 0, 20 * time.Second},
-			{"after a step back", 4 * time.Second, -5 * time.Second, 7 * time.Second},
-			{"after a step forward", 4 * time.Second, 5 * time.Second, 7 * time.Second},
-		} {
-			play(t, kind+" "+tc.what, func(t *testing.T, w *world.World) {
-				p, q := w.Process(), w.Process()
-				w.Release(w.Lock(t.Context(), p.Mutex("another"))) // p knows the server's time
-				again := p.MyLock.Lock                             // repeats the call
-				before, asIs, free := t.Context(), w.WantFree, func() {}
-				switch kind {
-				case "nested":
-					outer := w.Lock(before, p.MyLock)
-					before, asIs = outer.Context(before), func() { w.WantHolder(outer.Owner(), 1) }
-					free = func() { w.Release(outer) }
-				case "attach":
-					owner := detach(t, w.Lock(before, p.MyLock))
-					again, asIs = func(ctx context.Context) (*holdfast.Lease, error) { return p.MyLock.Attach(ctx, owner) }, func() { w.WantHolder(owner, 1) }
-				}
-				arrive := make(chan struct{})
-				fault := redistest.HoldUntil(arrive)
-				if tc.arrives == 0 {
-					fault = redistest.HoldReply(arrive)
-				}
-				p.On(script, 1, fault)
-				ctx, cancel := context.WithCancel(before)
-				call := w.Try(func() (*holdfast.Lease, error) { return again(ctx) })
-				w.At(100 * time.Millisecond)
-				cancel()
-				world.WantErr(t, second(call.Result()), context.Canceled)
-				world.Within(t, "returned at", call.At, 100*time.Millisecond, 100*time.Millisecond)
-				if tc.step != 0 {
-					defer w.Step(tc.step)()
-				}
-				w.At(max(tc.arrives, 100*time.Millisecond))
-				close(arrive)
-				w.At(tc.by)
-				asIs()
-				w.At(tc.by + 3*time.Second)
-				asIs()
-				l, err := again(before)
-				must(t, err)
-				w.Release(l)
-				free()
-				w.Release(w.Lock(t.Context(), q.MyLock))
-			})
-		}
 	}
 }

@@ -248,6 +248,23 @@ func TestTheKeyIsFreedAfterAFixedLeaseWhoseExtendWasAnsweredLate(t *testing.T) {
 	})
 }
 
+// Of two leases that are released at once, the one whose request finds a value of another type says no more of it than
+// that the lock is released: the other says the rest.
+func TestAReleaseThatAnotherHasOvertakenFindsAnotherType(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		inner := w.Lock(l.Context(t.Context()), p.MyLock)
+		p.On(world.RecountRun, 1, redistest.Delay(300*time.Millisecond))
+		w.RDB.Set(t.Context(), world.Name, "x", 0)
+		first := w.Try(func() (*lease.Lease, error) { return nil, inner.Release(t.Context()) })
+		synctest.Wait()
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		world.WantErr(t, second(first.Result()), holdfast.ErrReleased)
+		w.RDB.Del(t.Context(), world.Name)
+	})
+}
+
 // A lease that is granted after its MaxHold is over is given back, and the error says why.
 func TestMaxHoldThatIsOverBeforeTheAnswer(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -46,6 +47,19 @@ func TestTheRuleOfStripes(t *testing.T) {
 				world.Equal(t, client.Striped("stock", n).For(key).Name(), want, "%s, want %s (%q of %d stripes)", want, key, n)
 			}
 		}
+	})
+}
+
+// A stripe is the lock of the stripes' name and its number, and another stripe is another lock.
+func TestStripesExclude(t *testing.T) {
+	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
+		stock := client.Striped("stock", 16)
+		l, other := clienttest.Grab(t, stock.At(3)), clienttest.Grab(t, stock.At(4))
+		world.WantErr(t, second(stock.At(3).TryLock(t.Context())), holdfast.ErrBusy)
+		world.WantErr(t, second(client.Mutex("stock:3").TryLock(t.Context())), holdfast.ErrBusy)
+		again, err := stock.At(3).Lock(l.Context(t.Context()))
+		must(t, err)
+		clienttest.GiveBack(t, again, other, l)
 	})
 }
 

@@ -29,11 +29,7 @@ func TestHowAWaiterFindsARelease(t *testing.T) {
 		least, most time.Duration
 	}{
 		"woken by the message": {release, 0, 5 * time.Millisecond},
-		"woken by Redisson": {func(w *world.World, held *holdfast.Lease, _ *world.Process) {
-			w.Mini.Del(world.Name)
-			w.RDB.Publish(w.T.Context(), world.Channel, "0")
-		}, 0, 5 * time.Millisecond},
-		"no message": {func(w *world.World, _ *holdfast.Lease, _ *world.Process) { w.Mini.Del(world.Name) }, 0, poll},
+		"no message":           {func(w *world.World, _ *holdfast.Lease, _ *world.Process) { w.Mini.Del(world.Name) }, 0, poll},
 		"handed over, and no message": {func(w *world.World, _ *holdfast.Lease, _ *world.Process) {
 			waiter := w.RDB.ZRange(w.T.Context(), queueKey, 0, 0).Val() // what follows is what a release does
 			w.Mini.Del(world.Name)
@@ -74,6 +70,7 @@ func TestABusyTryIsOneRequestAndChangesNothing(t *testing.T) {
 		if !strings.Contains(err.Error(), `"myLock"`) {
 			t.Errorf("%q does not name the key", err)
 		}
+		world.WantErr(t, second(q.Mutex("").TryLock(t.Context())), holdfast.ErrBadArgument)
 		world.Equal(t, w.Mini.Snapshot(), before, "after:\n%s\nbefore:\n%s", before)
 		time.Sleep(5 * time.Second)
 		if runs, subscribed := q.Runs(""), q.Net.Count("SUBSCRIBE"); runs != 1 || subscribed != 0 {

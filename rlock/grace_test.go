@@ -72,13 +72,13 @@ func TestGrace_AHealthyLeaseGoesOn(t *testing.T) {
 // way, and a request that was never answered, change nothing about this. A Release frees the key.
 func TestGrace_TheKeyStays(t *testing.T) {
 	for what, tc := range map[string]struct {
-		option holdfast.LeaseOption
-		cause  error
-		stays  time.Duration // if a renewal is under way
+		late, early holdfast.LeaseOption // the lease ends after its first renewal, or before
+		cause       error
+		stays       time.Duration // if a renewal is under way
 	}{
-		"for the grace": {holdfast.Grace(time.Second), holdfast.ErrLost, 2900 * time.Millisecond},
-		// When this ends, a renewal has been executed.
-		"after MaxHold": {holdfast.MaxHold(1200 * time.Millisecond), holdfast.ErrMaxHold, 3500 * time.Millisecond},
+		"for the grace": {holdfast.Grace(time.Second), holdfast.Grace(2500 * time.Millisecond), holdfast.ErrLost, 2900 * time.Millisecond},
+		// By then the key would be gone without that renewal.
+		"after MaxHold": {holdfast.MaxHold(1200 * time.Millisecond), holdfast.MaxHold(200 * time.Millisecond), holdfast.ErrMaxHold, 3500 * time.Millisecond},
 	} {
 		play(t, what+", with a renewal under way", func(t *testing.T, w *world.World) {
 			p := w.Process()
@@ -93,7 +93,7 @@ func TestGrace_TheKeyStays(t *testing.T) {
 					return redistest.DropBefore
 				}
 			})
-			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second), tc.option))
+			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second), tc.late))
 			<-l.Done()
 			world.WantErr(t, l.Err(), tc.cause)
 			close(answer)
@@ -106,12 +106,12 @@ func TestGrace_TheKeyStays(t *testing.T) {
 		play(t, what+", with a request that was not answered", func(t *testing.T, w *world.World) {
 			p := w.Process()
 			p.On(world.LockRun, 1, redistest.CloseAfterExec)
-			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second), tc.option))
+			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second), tc.early))
 			p.Unplug(true)
 			<-l.Done()
 			world.WantErr(t, l.Err(), tc.cause)
 			p.Unplug(false)
-			w.At(2500 * time.Millisecond)
+			w.At(w.Now() + 2*time.Second)
 			w.WantHolder(l.Owner(), 1)
 			world.WantErr(t, l.Release(t.Context()), tc.cause)
 			w.At(2900 * time.Millisecond)

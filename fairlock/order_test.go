@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -29,45 +30,27 @@ func TestGrantedInTheOrderOfArrival(t *testing.T) {
 		for i := range processes {
 			processes[i] = w.process()
 		}
-		first := w.Lock(t.Context(), processes[0])
-
-		var mu sync.Mutex
-		var order []int
-		var tokens []int64
-		var all sync.WaitGroup
+		l := w.Lock(t.Context(), processes[0])
+		var waits []*world.Attempt
 		for i := range waiters {
-			all.Go(func() {
-				time.Sleep(time.Duration(i+1) * 7 * time.Millisecond)
-				l, err := processes[i*5%8].Lock(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				order, tokens = append(order, i), append(tokens, l.Token())
-				mu.Unlock()
-				time.Sleep(3 * time.Millisecond)
-				w.Release(l)
-			})
+			time.Sleep(7 * time.Millisecond)
+			waits = append(waits, w.goLock(t.Context(), processes[i*5%8]))
 		}
-		w.At(1450 * time.Millisecond)
 		w.wantQueue(waiters)
 		if n, err := processes[3].QueueLength(t.Context()); n != waiters || err != nil {
 			t.Errorf("queue length %d (%v)", n, err)
 		}
-		w.Release(first)
-		all.Wait()
-		if len(order) != waiters || !slices.IsSorted(order) {
-			t.Errorf("granted in the order %v", order)
-		}
-		last := first.Token()
-		for i, token := range tokens {
-			if token <= last {
-				t.Errorf("grant %d has token %d after %d", i, token, last)
+		released := w.Now()
+		for i, next := range waits {
+			last := l.Token()
+			w.Release(l)
+			if l = w.granted(next); l.Token() <= last {
+				t.Errorf("grant %d has token %d after %d", i, l.Token(), last)
 			}
-			last = token
+			time.Sleep(3 * time.Millisecond)
 		}
-		world.Within(t, "all", w.Now(), 2*time.Second, 2200*time.Millisecond)
+		world.Within(t, "all", w.Now()-released, waiters*3*time.Millisecond, waiters*4*time.Millisecond)
+		w.Release(l)
 	})
 }
 
@@ -96,77 +79,9 @@ func TestTryLockDoesNotBarge(t *testing.T) {
 	})
 }
 
-// A waiter that gives up leaves no place, whether its context ended or its Client was closed.
-func TestAWaiterThatGivesUpLeavesNoPlace(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, b, c := w.process(), w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		short, cancelShort := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancelShort()
-
-		gone := []*world.Attempt{w.goLock(ctx, b), w.goLock(ctx, b), w.goLock(short, b), w.goLock(ctx, c)}
-		stays := w.goLock(t.Context(), a)
-		closed := w.goLock(t.Context(), c)
-		w.wantQueue(6)
-		w.At(500 * time.Millisecond)
-		w.wantQueue(5)
-		world.WantErr(t, gone[2].Err, holdfast.ErrBusy, context.DeadlineExceeded)
-
-		cancel()
-		synctest.Wait()
-		w.wantQueue(2)
-		for _, a := range []*world.Attempt{gone[0], gone[1], gone[3]} {
-			if a.Pending() {
-				t.Error("a cancelled wait goes on")
-			}
-			world.WantErr(t, a.Err, holdfast.ErrBusy, context.Canceled)
-		}
-		c.Close()
-		<-closed.Done
-		world.WantErr(t, closed.Err, holdfast.ErrClosed)
-		w.wantQueue(1)
-
-		w.Release(l)
-		w.Release(w.granted(stays))
-		w.wantQueue(0)
-	})
-}
-
-// A release hands the lock over to a waiter that gives up at that instant. The next waiter gets the lock.
-func TestHandedToOneThatGivesUp(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, b, c := w.process(), w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		ctx, cancel := context.WithCancel(t.Context())
-		gone := w.goLock(ctx, b)
-		stays := w.goLock(t.Context(), c)
-
-		// From here on b's requests take 300 ms. So b is still on its way out when the lock is handed to it.
-		b.Net.OnCommand(func(c redistest.Command) redistest.Fault {
-			if c.Name == "EVALSHA" {
-				return redistest.Delay(300 * time.Millisecond)
-			}
-			return redistest.Pass
-		})
-		cancel()
-		<-gone.Done
-		world.WantErr(t, gone.Err, context.Canceled)
-		w.Release(l)
-		if fields := w.RDB.HVals(t.Context(), name).Val(); len(fields) != 1 || fields[0] != "0" {
-			t.Errorf("handed over as %q", fields)
-		}
-		next := w.granted(stays)
-		world.Within(t, "the next", w.Now(), 0, 700*time.Millisecond)
-		w.Release(next)
-		w.At(3 * time.Second)
-		w.wantQueue(0)
-	})
-}
-
 // A process is cut off. The next waiter gets the lock when the place of the dead process has run out, even
-// if the server's clock is set back while the dead is first in the queue, and if the holder has died too.
+// if the server's clock is set back while the dead is first in the queue, and if the holder has died too. Until then no
+// waiter asks more often than its polls allow.
 func TestTheDeadAreSkipped(t *testing.T) {
 	for what, tc := range map[string]struct {
 		setBack, holderDies bool
@@ -198,10 +113,14 @@ func TestTheDeadAreSkipped(t *testing.T) {
 				stays := []*world.Attempt{w.goLock(t.Context(), c), w.goLock(t.Context(), c)}
 				w.wantQueue(4)
 				w.At(3 * time.Second)
+				before := c.Net.Count("EVALSHA")
 				if !tc.holderDies {
 					w.Release(l) // to the dead process
 				}
 				l = w.granted(stays[0])
+				if asked := c.Net.Count("EVALSHA") - before; asked > 15 {
+					t.Errorf("%d requests", asked)
+				}
 				world.Within(t, "the next", w.Now(), 5*time.Second, tc.most)
 				w.Release(l)
 				w.Release(w.granted(stays[1]))
@@ -218,7 +137,7 @@ func TestTheDeadAreSkipped(t *testing.T) {
 }
 
 // A process is cut off, or the server stands still, for longer than places are kept. The waiters take
-// their places again.
+// their places again, also one that it has by a priority.
 func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
 	for _, standsStill := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the server stands still: %v", standsStill), func(t *testing.T) {
@@ -229,6 +148,8 @@ func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
 				for i := range 8 {
 					waits = append(waits, w.goLock(t.Context(), []*process{b, c}[i/5]))
 				}
+				high := w.goLock(t.Context(), b.FairMutex(name, fairlock.Priority(2))) // behind the head of its line
+				waits = append([]*world.Attempt{high}, waits...)
 				before := w.waiters()
 				if standsStill {
 					goes := make(chan struct{})
@@ -361,47 +282,6 @@ func TestQueries(t *testing.T) {
 	})
 }
 
-// No waiter asks more often than its polls allow.
-func TestNobodyAsksInALoop(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, dead, c := w.process(), w.process(), w.process()
-		w.Lock(t.Context(), a)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		lost := w.goLock(ctx, dead)
-		stays := w.goLock(t.Context(), c)
-		w.At(time.Second)
-		dead.Net.Refuse(true)
-		dead.Net.BlackHole()
-		a.Net.Refuse(true)
-		a.Net.BlackHole() // the lock runs out too, and the first waiter in the queue does not come
-		before := c.Net.Count("EVALSHA")
-		w.Release(w.granted(stays))
-		asked := c.Net.Count("EVALSHA") - before
-		if most := int(w.Now()/time.Second) + 15; asked > most {
-			t.Errorf("%d requests in %v", asked, w.Now())
-		}
-		world.Within(t, "granted", w.Now(), 25*time.Second, 31*time.Second+100*time.Millisecond)
-		dead.Net.Cut()
-		a.Net.Cut()
-		cancel()
-		<-lost.Done
-	})
-}
-
-// leastKept returns for how much longer Redis keeps the place that it keeps for the shortest time,
-// and does so all through span.
-func (w *fairWorld) leastKept(span time.Duration) time.Duration {
-	least := placeKept
-	for range span / (50 * time.Millisecond) {
-		time.Sleep(50 * time.Millisecond)
-		for _, first := range w.RDB.ZRangeWithScores(w.T.Context(), aliveKey, 0, 0).Val() {
-			least = min(least, time.Until(time.UnixMilli(int64(first.Score))))
-		}
-	}
-	return least
-}
-
 // The head of a process keeps the places behind it, of which there are more than one request takes.
 // It does so at each second poll, and no place goes without that for longer.
 func TestThePlacesBehindTheHeadAreKept(t *testing.T) {
@@ -416,7 +296,13 @@ func TestThePlacesBehindTheHeadAreKept(t *testing.T) {
 		}
 		time.Sleep(span)
 		before := b.Net.Count("EVALSHA")
-		least := w.leastKept(span)
+		least := placeKept // of what Redis keeps the place for that it keeps for the shortest time
+		for range span / (50 * time.Millisecond) {
+			time.Sleep(50 * time.Millisecond)
+			for _, first := range w.RDB.ZRangeWithScores(t.Context(), aliveKey, 0, 0).Val() {
+				least = min(least, time.Until(time.UnixMilli(int64(first.Score))))
+			}
+		}
 		sent := b.Net.Count("EVALSHA") - before
 		if least < placeKept-2*pollBound-100*time.Millisecond {
 			t.Errorf("a place is kept for %v more", least)
@@ -433,55 +319,6 @@ func TestThePlacesBehindTheHeadAreKept(t *testing.T) {
 		synctest.Wait()
 		w.wantQueue(0)
 		w.Release(l)
-	})
-}
-
-// Two waiters of one process come at once. Redis hears of one of them first, but that waiter gets
-// its reply second. When the lock comes free without a release, that waiter gets it all the same.
-func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a := w.process()
-		w.Release(w.Lock(t.Context(), a)) // this loads the scripts
-		w.RDB.HSet(t.Context(), name, "another:1", 1)
-		w.RDB.PExpire(t.Context(), name, 3*time.Second)
-		held := false
-		a.Net.OnCommand(func(c redistest.Command) redistest.Fault {
-			if c.Name == "EVALSHA" && len(c.Args) > 1 && c.Args[1] == "5" && !held {
-				held = true
-				return redistest.DelayReply(5 * time.Millisecond)
-			}
-			return redistest.Pass
-		})
-		first := make(chan *world.Attempt)
-		go func() { first <- w.goLock(t.Context(), a) }()
-		time.Sleep(time.Millisecond)
-		second := w.goLock(t.Context(), a)
-		l := w.granted(<-first)
-		world.Within(t, "the first", w.Now(), 3*time.Second, 3*time.Second+pollBound)
-		w.Release(l)
-		w.Release(w.granted(second))
-	})
-}
-
-// The token grows even where time stands still, and where the data are lost.
-func TestTokens(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, b := w.process(), w.process()
-		var last int64
-		for i := range 20 { // all grants are in one microsecond
-			if i == 10 {
-				w.At(time.Millisecond) // after this no token is ahead of the clock
-				w.Mini.FlushAll()
-			}
-			for _, p := range []*process{a, b} {
-				l := w.Lock(t.Context(), p)
-				if l.Token() <= last {
-					t.Errorf("token %d after %d", l.Token(), last)
-				}
-				last = l.Token()
-				w.Release(l)
-			}
-		}
 	})
 }
 

@@ -6,14 +6,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/fairlock"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -73,94 +71,26 @@ func TestAPriorityPassesThoseWhoCameLittleBefore(t *testing.T) {
 // Waiters of the highest priority keep coming. One without a priority is passed by those that come in the time that
 // the documents state, and by no other.
 func TestNobodyIsPassedForLongerThanTheBound(t *testing.T) {
-	const highest = fairlock.MaxPriority
+	const highest, every = fairlock.MaxPriority, 5 * time.Second
 	play(t, func(t *testing.T, w *fairWorld) {
 		p, q := w.process(), w.process()
 		high := q.FairMutex(name, fairlock.Priority(highest))
 		l := w.Lock(t.Context(), p)
 		patient := w.goLock(t.Context(), p)
-		var mu sync.Mutex
-		var passed []time.Duration // when those came that were served first
-		over := false
-		var all sync.WaitGroup
-		for at := 5 * time.Second; at < highest*step+time.Minute; at += 5 * time.Second {
+		var pass, come []*world.Attempt // those that came in time to pass it, and those that came too late
+		for at := every; at < highest*step+time.Minute; at += every {
 			w.At(at)
-			all.Go(func() {
-				l, err := high.Lock(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				if !over {
-					passed = append(passed, at)
-				}
-				mu.Unlock()
-				w.Release(l)
-			})
+			if a := w.goLock(t.Context(), high); at < highest*step {
+				pass = append(pass, a)
+			} else {
+				come = append(come, a)
+			}
 		}
-		synctest.Wait()
-		w.Release(l)
-		l = w.granted(patient)
-		mu.Lock()
-		over = true
-		mu.Unlock()
-		if last := slices.Max(passed); last != highest*step-5*time.Second || len(passed) != int(highest*step/(5*time.Second))-1 {
-			t.Errorf("%d have passed it, the last of which came at %v, want all that came within %v", len(passed), last, highest*step)
-		}
-		w.Release(l)
-		all.Wait()
-	})
-}
-
-// A request that takes a place by a priority is lost, or its reply is, or it comes twice. The waiter has one
-// place, and that before those without a priority.
-func TestAPriorityOutlastsLostReplies(t *testing.T) {
-	for what, fault := range map[string]redistest.Fault{
-		"request": redistest.DropBefore, "reply": redistest.CloseAfterExec, "half a reply": redistest.HalfReply, "twice": redistest.Duplicate,
-	} {
-		t.Run(what, func(t *testing.T) {
-			play(t, func(t *testing.T, w *fairWorld) {
-				a, b := w.process(), w.process()
-				l := w.Lock(t.Context(), a)
-				w.At(5 * time.Second)
-				last := w.goLock(t.Context(), a)
-				b.On("fair enter", 1, fault)
-				next := w.goLock(t.Context(), b.FairMutex(name, fairlock.Priority(1)))
-				w.At(8 * time.Second)
-				w.wantQueue(2)
-				for _, each := range []*world.Attempt{next, last} {
-					w.Release(l)
-					l = w.granted(each)
-				}
-				w.Release(l)
-				w.At(12 * time.Second)
-				w.wantQueue(0)
-			})
-		})
-	}
-}
-
-// A process is cut off for so long that its places lapse. It takes them again where they were.
-func TestAPlaceByAPriorityIsTakenAgain(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, b := w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		w.At(3 * time.Second)
-		plain := []*world.Attempt{w.goLock(t.Context(), a), w.goLock(t.Context(), b)}
-		w.At(5 * time.Second)
-		high := w.goLock(t.Context(), b.FairMutex(name, fairlock.Priority(2))) // behind the head of its line
-		before := w.waiters()
-		b.Unplug(true)
-		w.At(12 * time.Second)
-		b.Unplug(false)
-		w.At(17 * time.Second)
-		if after := w.waiters(); !slices.Equal(before, after) {
-			t.Errorf("the order was\n%q and is\n%q", before, after)
-		}
-		for _, next := range append([]*world.Attempt{high}, plain...) {
+		for _, next := range slices.Concat(pass, []*world.Attempt{patient}, come) {
+			at := w.Now()
 			w.Release(l)
 			l = w.granted(next)
+			world.Within(t, "its turn", w.Now(), at, at)
 		}
 		w.Release(l)
 	})

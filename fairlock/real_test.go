@@ -1,4 +1,4 @@
-// These tests run on real servers, with a slot on the move, and with too little memory.
+// This test runs on a real server, with too little memory.
 
 package fairlock_test
 
@@ -9,50 +9,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
-// open returns the lock as a Client of the server has it.
-func open(t *testing.T, rdb redis.UniversalClient) *fairlock.Mutex {
-	t.Helper()
-	client := holdfast.New(rdb)
-	t.Cleanup(func() { client.Close() })
-	return client.FairMutex(name)
-}
-
-// passes locks and releases, on a goroutine of its own, and returns when it stands in the queue.
-func passes(t *testing.T, m *fairlock.Mutex) (done chan error) {
-	t.Helper()
-	done = make(chan error, 1)
-	go func() {
-		l, err := m.Lock(context.Background())
-		if err == nil {
-			err = l.Release(context.Background())
-		}
-		done <- err
-	}()
+// Memory is short. The waiters go on waiting, and the lock passes between them. A newcomer gets an error.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Server(t)
+	admin, client := server.Admin(), holdfast.New(server.Client(t))
+	defer client.Close()
+	m := client.FairMutex(name)
+	l, err := m.Lock(t.Context())
+	must(t, err)
+	done := make(chan error, 1)
+	go func() { done <- holdfast.Do(context.Background(), m, func(context.Context) error { return nil }) }()
 	redistest.Eventually(t, time.Minute, "the queue", func() error {
 		if n, err := m.QueueLength(t.Context()); n != 1 {
 			return fmt.Errorf("%d in the queue (%v)", n, err)
 		}
 		return nil
 	})
-	return done
-}
-
-// Memory is short. The waiters go on waiting, and the lock passes between them. A newcomer gets an error.
-func TestOutOfMemory(t *testing.T) {
-	t.Parallel()
-	server := redistest.Server(t)
-	admin, m := server.Admin(), open(t, server.Client(t))
-	l, err := m.Lock(t.Context())
-	must(t, err)
-	done := passes(t, m)
 	kept := func() float64 { return admin.ZRangeWithScores(t.Context(), aliveKey, 0, 0).Val()[0].Score }
 	admin.ConfigSet(t.Context(), "maxmemory", "1")
 	before := kept()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
@@ -96,8 +95,8 @@ func passOn(w *world.World, l *holdfast.Lease, turns <-chan *holdfast.Lease) (ne
 func TestCohort_AHoldLikeAnyOther(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		l, turns := cohort(p, 1, holdfast.MaxHold(2*time.Minute))
-		time.Sleep(5 * time.Millisecond)
+		l, turns := cohort(p, 1, holdfast.MaxHold(2*time.Minute), holdfast.Cohort(64, time.Hour))
+		time.Sleep(time.Second)
 		l, _ = passOn(w, l, turns)
 		begun := w.Now()
 		inner := w.Lock(l.Context(t.Context()), p.MyLock)
@@ -355,88 +354,6 @@ func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
 				w.Release(next)
 			}
 			world.Within(t, "both granted", w.Now()-begun, 5*time.Second, 6*time.Second)
-		})
-	}
-}
-
-// A hold that was lost is not passed on, and a waiter of the process goes on waiting for the lock itself.
-func TestCohort_ForcedOpen(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l, turns := cohort(p, 2)
-		_, err := w.Process().MyLock.ForceRelease(t.Context())
-		must(t, err)
-		next := <-turns // the lock was handed to the process's place, as by any release
-		if next.Owner() == l.Owner() || next.Token() <= l.Token() {
-			t.Errorf("owner %v, token %d, after %v, %d", next.Owner(), next.Token(), l.Owner(), l.Token())
-		}
-		w.At(w.Now() + 11*time.Second)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		last, _ := passOn(w, next, turns)
-		w.Release(last)
-	})
-}
-
-// A process makes more than a million grants a second, and then Redis loses its data. No token was
-// ahead of the server's clock, so the next token is greater.
-func TestInterleaving_ManyLocalGrantsThenDataLoss(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, last := w.Process(), int64(0)
-		for range 3 {
-			l, turns := cohort(p, 100, holdfast.Cohort(1000, time.Second))
-			for i := range 100 { // no time passes
-				if l.Token() <= last || l.Token() > time.Now().UnixMicro() {
-					t.Fatalf("grant %d: token %d after %d, at %d", i, l.Token(), last, time.Now().UnixMicro())
-				}
-				last = l.Token()
-				w.Release(l)
-				l = <-turns
-			}
-			last = l.Token()
-			w.Mini.FlushAll()
-			next := w.Lock(t.Context(), w.Process().MyLock)
-			if next.Token() <= last {
-				t.Fatalf("token %d after %d and the loss of all data", next.Token(), last)
-			}
-			last = next.Token()
-			w.Release(next)
-			w.At(w.Now() + 11*time.Second)
-			world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		}
-	})
-}
-
-// The lock is passed on while the request of a cancelled waiter is on its way. That request then
-// does nothing to the holder, and leaves no place behind.
-func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
-	for _, late := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p, option := w.Process(), holdfast.Cohort(64, time.Minute)
-			l, _ := cohort(p, 0, option)
-			ctx, cancel := context.WithCancel(t.Context())
-			head := w.GoLock(ctx, p.Mutex(world.Name, option))
-			synctest.Wait()
-			follower := w.GoLock(t.Context(), p.Mutex(world.Name, option))
-			w.At(w.Now() + 10*time.Millisecond)
-			arrive := make(chan struct{})
-			p.On(world.EnterRun, 1, redistest.HoldUntil(arrive))
-			w.Mini.Publish(keys.Space("").FairLockAt(world.Name).Channel, "0") // the head asks
-			synctest.Wait()
-			cancel()
-			world.WantErr(t, second(head.Result()), context.Canceled)
-			synctest.Wait()
-			w.Release(l)
-			next, err := follower.Result()
-			if err != nil || next.Owner() != l.Owner() {
-				t.Fatalf("not passed on: %v", err)
-			}
-			w.At(w.Now() + late)
-			close(arrive)
-			w.At(w.Now() + 3*time.Second)
-			w.WantHolder(l.Owner(), 1)
-			w.Release(next)
-			wantQueued(w, 0)
-			w.WantFree()
 		})
 	}
 }

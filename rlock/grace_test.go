@@ -68,45 +68,56 @@ func TestGrace_AHealthyLeaseGoesOn(t *testing.T) {
 	})
 }
 
-// The lease ends, and the key stays for the grace: a renewal that is under way, and a request that was never
-// answered, change nothing about this.
+// The lease ends, and the key stays for the grace, or after MaxHold: work may still be going on. A renewal that is under
+// way, and a request that was never answered, change nothing about this. A Release frees the key.
 func TestGrace_TheKeyStays(t *testing.T) {
-	play(t, "with a renewal under way", func(t *testing.T, w *world.World) {
-		p := w.Process()
-		answer := make(chan struct{})
-		p.Each(func(s world.Sending) redistest.Fault {
-			switch {
-			case s.Script != world.RenewRun:
-				return redistest.Pass
-			case s.N == 1:
-				return redistest.HoldReply(answer)
-			default:
-				return redistest.DropBefore
-			}
+	for what, tc := range map[string]struct {
+		late, early holdfast.LeaseOption // the lease ends after its first renewal, or before
+		cause       error
+		stays       time.Duration // if a renewal is under way
+	}{
+		"for the grace": {holdfast.Grace(time.Second), holdfast.Grace(2500 * time.Millisecond), holdfast.ErrLost, 2900 * time.Millisecond},
+		// By then the key would be gone without that renewal.
+		"after MaxHold": {holdfast.MaxHold(1200 * time.Millisecond), holdfast.MaxHold(200 * time.Millisecond), holdfast.ErrMaxHold, 3500 * time.Millisecond},
+	} {
+		play(t, what+", with a renewal under way", func(t *testing.T, w *world.World) {
+			p := w.Process()
+			answer := make(chan struct{})
+			p.Each(func(s world.Sending) redistest.Fault {
+				switch {
+				case s.Script != world.RenewRun:
+					return redistest.Pass
+				case s.N == 1:
+					return redistest.HoldReply(answer)
+				default:
+					return redistest.DropBefore
+				}
+			})
+			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second), tc.late))
+			<-l.Done()
+			world.WantErr(t, l.Err(), tc.cause)
+			close(answer)
+			w.At(tc.stays)
+			w.WantHolder(l.Owner(), 1)
+			world.WantErr(t, l.Release(t.Context()), tc.cause)
+			w.At(3600 * time.Millisecond) // a connection may have to be made first; by that renewal the key would stay for longer
+			w.WantFree()
 		})
-		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second), holdfast.Grace(time.Second)))
-		<-l.Done()
-		world.WantErr(t, l.Err(), holdfast.ErrLost)
-		close(answer)
-		w.At(2900 * time.Millisecond)
-		w.WantHolder(l.Owner(), 1)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		w.At(3600 * time.Millisecond) // a connection may have to be made first; by that renewal the key would stay for longer
-		w.WantFree()
-	})
-	play(t, "with a request that was not answered", func(t *testing.T, w *world.World) {
-		p := w.Process()
-		p.On(world.LockRun, 1, redistest.CloseAfterExec)
-		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second), holdfast.Grace(2500*time.Millisecond)))
-		p.Unplug(true)
-		<-l.Done()
-		p.Unplug(false)
-		w.At(w.Now() + 2*time.Second)
-		w.WantHolder(l.Owner(), 1)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		w.At(2900 * time.Millisecond)
-		w.WantFree()
-	})
+		play(t, what+", with a request that was not answered", func(t *testing.T, w *world.World) {
+			p := w.Process()
+			p.On(world.LockRun, 1, redistest.CloseAfterExec)
+			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second), tc.early))
+			p.Unplug(true)
+			<-l.Done()
+			world.WantErr(t, l.Err(), tc.cause)
+			p.Unplug(false)
+			w.At(w.Now() + 2*time.Second)
+			w.WantHolder(l.Owner(), 1)
+			world.WantErr(t, l.Release(t.Context()), tc.cause)
+			w.At(2900 * time.Millisecond)
+			w.WantFree()
+		})
+	}
 }
 
 // An Extend of a fixed lease that an outage held up until only the grace is left does nothing.

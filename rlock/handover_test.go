@@ -4,8 +4,6 @@
 package rlock_test
 
 import (
-	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,99 +23,47 @@ const (
 // takes the next place of its process, so that each grant costs one request.
 func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
-		const processes, waiters, rounds = 3, 4, 2
+		const processes, waiters = 3, 6
 		held := w.Lock(t.Context(), w.Process().MyLock)
 		var all []*world.Process
-		var tokens []int64
-		turns := make(chan int)
+		var turns [waiters][processes]*world.Attempt
 		for i := range processes {
-			p := w.Process()
-			all = append(all, p)
-			for range waiters {
-				go func() {
-					for range rounds {
-						l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Cohort(0, 0)))
-						tokens = append(tokens, l.Token())
-						turns <- i
-						time.Sleep(time.Millisecond) // the next waiter of the process takes its place
-						w.Release(l)
-					}
-				}()
+			all = append(all, w.Process())
+			for n := range waiters {
+				turns[n][i] = w.GoLock(t.Context(), all[i].Mutex(world.Name, holdfast.Cohort(0, 0)))
+				synctest.Wait()
 			}
-			synctest.Wait()
 		}
 		w.At(100 * time.Millisecond)
 		wantQueued(w, processes)
-		w.Release(held)
 		sent := func() (n int) {
 			for _, p := range all {
 				n += p.Runs("")
 			}
 			return n
 		}
-		var order []int
 		before := 0
-		for n := range processes * waiters * rounds {
-			order = append(order, <-turns)
-			time.Sleep(3 * time.Millisecond)
-			switch n {
-			case 5:
-				before = sent()
-			case 15:
-				world.Equal(t, sent()-before, 10, "%d requests for 10 grants")
+		for n, turn := range turns {
+			for i, next := range turn {
+				switch n*processes + i {
+				case 5: // now each process knows that others wait
+					before = sent()
+				case 15:
+					world.Equal(t, sent()-before, 10, "%d requests for 10 grants")
+				}
+				w.Release(held)
+				l := granted(t, next)
+				if l.Token() <= held.Token() {
+					t.Errorf("token %d after %d", l.Token(), held.Token())
+				}
+				time.Sleep(time.Millisecond) // the next waiter of the process takes its place
+				held = l
 			}
 		}
-		for i := range order {
-			if i >= processes && order[i] != order[i-processes] {
-				t.Fatalf("granted to %v, want the processes in turn", order)
-			}
-		}
-		if !slices.IsSorted(tokens) {
-			t.Errorf("tokens %v", tokens)
-		}
-		w.At(w.Now() + time.Second)
+		w.Release(held)
 		w.WantFree()
 		wantQueued(w, 0)
 	})
-}
-
-// A release may hand the lock to a process that died in the queue. The lock goes on when the place
-// of that process is over. If the holder died too, the lock goes on as soon as its lease is over.
-func TestHandOver_ToTheDead(t *testing.T) {
-	for _, tc := range []struct {
-		what        string
-		holderDies  bool
-		least, most time.Duration // counted from the release, or from the end of the lease
-	}{
-		{"the first in the queue", false, 1250 * time.Millisecond, 2500 * time.Millisecond},
-		{"the holder too", true, 0, 100 * time.Millisecond},
-	} {
-		play(t, tc.what, func(t *testing.T, w *world.World) {
-			p, q, r := w.Process(), w.Process(), w.Process()
-			held := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second)))
-			dying, die := context.WithCancel(t.Context())
-			dead := w.GoLock(dying, q.MyLock)
-			synctest.Wait()
-			next := w.GoLock(t.Context(), r.MyLock)
-			w.At(2500 * time.Millisecond)
-			q.Unplug(true)
-			from := w.Now()
-			if tc.holderDies {
-				p.Unplug(true)
-				from = w.Now() + w.PTTL(world.Name)
-			} else {
-				w.Release(held)
-			}
-			l := granted(t, next)
-			world.Within(t, "the next", w.Now()-from, tc.least, tc.most)
-			die()
-			world.WantErr(t, second(dead.Result()), context.Canceled)
-			w.Release(l)
-			q.Unplug(false)
-			p.Unplug(false)
-			w.At(15 * time.Second)
-		})
-	}
 }
 
 // Each hand-over sends a message to listeners outside the queue. Redisson reads this message as the

@@ -5,7 +5,7 @@ package rlock_test
 import (
 	"context"
 	"fmt"
-	"sync"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,18 +72,20 @@ func TestInterleaving_WaiterGivesUpAsItIsGranted(t *testing.T) {
 		"reply lost":  {redistest.Silence, 1100 * time.Millisecond},
 	} {
 		for _, early := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
-			for _, same := range []bool{false, true} {
-				play(t, fmt.Sprint(how, " ", early, ", next of the same process: ", same), func(t *testing.T, w *world.World) {
+			for _, kind := range []string{"mutex", "mutex, next of the same process", "fairmutex"} {
+				play(t, fmt.Sprint(how, " ", early, ", ", kind), func(t *testing.T, w *world.World) {
 					p, q, r := w.Process(), w.Process(), w.Process()
+					kind, same := strings.CutSuffix(kind, ", next of the same process")
 					if same {
 						r = q
 					}
-					held := w.Lock(t.Context(), p.MyLock)
+					of := leased[kind].locker
+					held := w.Lock(t.Context(), of(p))
 					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond+early)
 					defer cancel()
-					a := w.GoLock(ctx, q.MyLock)
+					a := w.GoLock(ctx, of(q))
 					synctest.Wait()
-					next := w.GoLock(t.Context(), r.MyLock)
+					next := w.GoLock(t.Context(), of(r))
 					time.Sleep(500*time.Millisecond - w.Now()) // no Wait: all at the same instant
 					q.On(world.EnterRun, 1, tc.fault)
 					w.Release(held)
@@ -188,51 +190,6 @@ func TestInterleaving_RenewalExecutedAfterTheLocalLoss(t *testing.T) {
 				world.WantErr(t, second(a.Result()), holdfast.ErrLost)
 			}
 			w.At(150 * time.Second)
-		})
-	}
-}
-
-// A process detaches while its renewal is on its way. The renewal reaches Redis after another
-// process has attached, or between Detach and Attach, and does no harm.
-func TestInterleaving_DetachAndAttachWhileTheFirstRenews(t *testing.T) {
-	for what, attachFirst := range map[string]bool{"after Attach": true, "between Detach and Attach": false} {
-		play(t, what, func(t *testing.T, w *world.World) {
-			p, q := w.Process(), w.Process()
-			l := w.Lock(t.Context(), p.MyLock)
-			ctx := l.Context(t.Context())
-			arrive := make(chan struct{})
-			p.On(world.RenewRun, 1, redistest.HoldUntil(arrive))
-			w.At(10_100 * time.Millisecond)
-			if p.Runs(world.RenewRun) != 1 {
-				t.Fatal("no renewal is on its way")
-			}
-			owner := detach(t, l)
-			world.WantEnd(t, ctx, holdfast.ErrReleased)
-			w.WantHolder(owner, 1)
-			if !attachFirst {
-				close(arrive)
-			}
-			w.At(10_500 * time.Millisecond)
-			parsed, err := holdfast.ParseOwner(owner.String())
-			must(t, err)
-			taken := attach(t, q.Mutex(world.Name, holdfast.Renewed(45*time.Second)), parsed)
-			if taken.Token() != l.Token() || taken.Owner() == owner {
-				t.Errorf("token %d after %d, owner %v after %v", taken.Token(), l.Token(), taken.Owner(), owner)
-			}
-			w.WantTTL(45 * time.Second)
-			if attachFirst {
-				close(arrive)
-			}
-			w.At(11 * time.Second)
-			w.WantHolder(taken.Owner(), 1)
-			w.WantTTL(44_500 * time.Millisecond)
-
-			world.WantErr(t, second(p.MyLock.Attach(t.Context(), owner)), holdfast.ErrLost) // only once for each owner
-			renewals := p.Runs(world.RenewRun)
-			w.At(3 * time.Minute)
-			must(t, taken.Err())
-			world.Equal(t, p.Runs(world.RenewRun)-renewals, 0, "the one that detached renewed %d times")
-			w.Release(taken)
 		})
 	}
 }
@@ -346,38 +303,6 @@ func TestInterleaving_ReleaseWhileNestedLocksAreOnTheirWay(t *testing.T) {
 			w.Release(w.Lock(t.Context(), q.MyLock))
 		})
 	}
-}
-
-// Many goroutines lock and release one hold, nested and over a slow network, and the count in Redis stays right.
-func TestInterleaving_ConcurrentNestedLocksAndReleases(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		outer := w.Lock(t.Context(), p.MyLock)
-		ctx := outer.Context(t.Context())
-		p.Each(func(s world.Sending) redistest.Fault { return redistest.Delay(time.Duration(s.N%3) * time.Millisecond) })
-		var workers sync.WaitGroup
-		kept := make([]*holdfast.Lease, 4)
-		for i := range kept {
-			workers.Go(func() {
-				for j := range 10 {
-					a, b := w.GoLock(ctx, p.MyLock), w.GoLock(ctx, p.MyLock)
-					stays := granted(t, b)
-					if i == j {
-						kept[i] = stays
-					} else {
-						workers.Go(func() { w.Release(stays) })
-					}
-					w.Release(granted(t, a))
-				}
-			})
-		}
-		workers.Wait()
-		w.WantHolder(outer.Owner(), 1+len(kept))
-		w.Release(kept...)
-		w.WantHolder(outer.Owner(), 1)
-		w.Release(outer)
-		w.WantFree()
-	})
 }
 
 // A grant whose answer comes after the lease has run out is no grant: another process may hold the lock by then.

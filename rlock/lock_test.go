@@ -7,7 +7,6 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,53 +90,41 @@ func TestConcurrentReleases(t *testing.T) {
 	})
 }
 
-func TestNameMapper(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process(holdfast.WithNameMapper(func(name string) string { return "app:{" + name + "}" }))
-		l := w.Lock(t.Context(), p.MyLock)
-		if got := w.Holders("app:{" + world.Name + "}"); len(got) != 1 {
-			t.Errorf("held by %q", got)
-		}
-		if err := second(p.MyLock.TryLock(t.Context())); !strings.Contains(err.Error(), `"`+world.Name+`"`) {
-			t.Errorf("%q does not name the lock as the program does", err)
-		}
-		w.Release(w.Lock(l.Context(t.Context()), p.MyLock))
-		w.Release(l)
-		world.WantErr(t, second(p.Mutex("").TryLock(t.Context())), holdfast.ErrBadArgument)
-	})
-}
-
 // Tokens grow from grant to grant, whichever process gets the grant, and even after Redis has lost all its data.
 func TestTokens(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		var last int64
-		grown := func(l *holdfast.Lease) {
-			t.Helper()
-			if l.Token() <= last {
-				t.Errorf("token %d after %d", l.Token(), last)
-			}
-			last = l.Token()
-			w.Release(l)
+	for _, kind := range []string{"mutex", "fairmutex"} {
+		play(t, kind, func(t *testing.T, w *world.World) { tokensGrow(t, w, leased[kind].locker) })
+	}
+}
+
+func tokensGrow(t *testing.T, w *world.World, of func(p *world.Process) lease.Locker) {
+	p, q := w.Process(), w.Process()
+	var last int64
+	grown := func(l *holdfast.Lease) {
+		t.Helper()
+		if l.Token() <= last {
+			t.Errorf("token %d after %d", l.Token(), last)
 		}
-		for range 20 { // all in the same microsecond: time stands still
-			grown(w.Lock(t.Context(), p.MyLock))
-			grown(w.Lock(t.Context(), q.MyLock))
-		}
-		kept := func(want time.Duration) {
-			t.Helper()
-			world.Equal(t, w.PTTL(world.TokenKey), want, "the token is kept for %v, want %v", want)
-		}
-		kept(7*24*time.Hour + 2*time.Hour) // it is ahead of the clock
-		w.At(time.Second)
-		w.Mini.FlushAll()
-		grown(w.Lock(t.Context(), p.MyLock))
-		grown(w.Lock(t.Context(), p.Mutex(world.Name, holdfast.JavaTokens())))
-		kept(-1)
-		grown(w.Lock(t.Context(), p.MyLock))
-		kept(-1) // a token without end stays so
-		w.RDB.Del(t.Context(), world.TokenKey)
-	})
+		last = l.Token()
+		w.Release(l)
+	}
+	for range 20 { // all in the same microsecond: time stands still
+		grown(w.Lock(t.Context(), of(p)))
+		grown(w.Lock(t.Context(), of(q)))
+	}
+	kept := func(want time.Duration) {
+		t.Helper()
+		world.Equal(t, w.PTTL(world.TokenKey), want, "the token is kept for %v, want %v", want)
+	}
+	kept(7*24*time.Hour + 2*time.Hour) // it is ahead of the clock
+	w.At(time.Second)
+	w.Mini.FlushAll()
+	grown(w.Lock(t.Context(), of(p)))
+	grown(w.Lock(t.Context(), p.Mutex(world.Name, holdfast.JavaTokens())))
+	kept(-1)
+	grown(w.Lock(t.Context(), of(p)))
+	kept(-1) // a token without end stays so
+	w.RDB.Del(t.Context(), world.TokenKey)
 }
 
 // Redis keeps a token that is ahead of the clock until the clock has reached it. So the next token

@@ -5,7 +5,6 @@ package rlock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -167,31 +166,6 @@ func TestCloseWithALockUnderWay(t *testing.T) {
 			synctest.Wait()
 			w.WantFree()
 			w.At(40 * time.Second)
-		})
-	}
-}
-
-// Locks that are granted while the Client closes end with ErrClosed, at the latest when it has closed.
-func TestCloseWhileLocking(t *testing.T) {
-	for range redistest.Count(t, 100) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			var lockers sync.WaitGroup
-			for i := range 20 {
-				lockers.Go(func() {
-					l, err := p.Mutex(fmt.Sprint("lock", i)).Lock(t.Context())
-					if err != nil {
-						world.WantErr(t, err, holdfast.ErrClosed)
-						return
-					}
-					<-l.Done()
-					world.WantErr(t, l.Err(), holdfast.ErrClosed)
-				})
-			}
-			p.Close()
-			lockers.Wait()
-			time.Sleep(40 * time.Second)
-			synctest.Wait()
 		})
 	}
 }

@@ -180,23 +180,6 @@ func TestATryDoesNotOvertake(t *testing.T) {
 	})
 }
 
-func TestWithoutMessagesThePollFinds(t *testing.T) {
-	play(t, func(w *rwWorld) {
-		m, other := w.process(), w.process()
-		r := w.got(m.RLock(w.Context()))
-		w.At(time.Millisecond)
-		writer := w.begin(other.Lock)
-		w.At(100 * time.Millisecond)
-		w.RDB.Del(w.Context(), name) // no message tells of it
-		l := w.result(writer)
-		if writer.At > 1350*time.Millisecond {
-			t.Errorf("in at %v", writer.At)
-		}
-		w.Release(l)
-		w.refused(nil, r.Release(w.Context()), holdfast.ErrLost)
-	})
-}
-
 // The field of a crashed reader stays in Redis while other readers live; its timeout key does not.
 func TestACrashedReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 	play(t, func(w *rwWorld) {

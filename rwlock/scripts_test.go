@@ -251,26 +251,26 @@ func fields(t testing.TB, rdb redis.UniversalClient) string {
 	return sorted(strings.Join(all, " "))
 }
 
-// changeNothing runs scripts in each state. Each must do nothing, and answer so.
-func changeNothing(t *testing.T, scripts []script, states []commands, notAfter, answer string) {
-	t.Helper()
-	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
-		for _, s := range scripts {
-			for _, state := range states {
-				state.Put(t, rdb)
-				scripttest.Unchanged(t, mini, s.name, answer, func() ([]any, error) { return s.run(t, rdb, notAfter) })
+// A script that comes late, or finds another type of value, does nothing and says so.
+func TestScriptsThatChangeNothing(t *testing.T) {
+	late := []script{lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun}
+	for _, tc := range []struct {
+		scripts          []script
+		states           []commands
+		notAfter, answer string
+	}{
+		{late, []commands{absent, myWrite, myRead, othersWrite, othersRead, marked, foreign}, "1", "[-1 "},
+		{everyScript, []commands{foreign}, scripttest.Never, "WRONGTYPE"},
+	} {
+		scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+			for _, s := range tc.scripts {
+				for _, state := range tc.states {
+					state.Put(t, rdb)
+					scripttest.Unchanged(t, mini, s.name, tc.answer, func() ([]any, error) { return s.run(t, rdb, tc.notAfter) })
+				}
 			}
-		}
-	})
-}
-
-func TestScriptsThatComeLate(t *testing.T) {
-	changeNothing(t, []script{lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun},
-		[]commands{absent, myWrite, myRead, othersWrite, othersRead, marked, foreign}, "1", "[-1 ")
-}
-
-func TestScriptsOnAnotherTypeOfValue(t *testing.T) {
-	changeNothing(t, everyScript, []commands{foreign}, scripttest.Never, "WRONGTYPE")
+		})
+	}
 }
 
 // sound fails the test if a mark counts for ever.

@@ -66,7 +66,7 @@ var engineBugs = []bug{
 		new: "h.renewing, h.suspect = false, false"},
 	{name: "the key stays after a fixed lease whose Extend was answered late", by: "rlock TestTheKeyIsFreedAfterAFixedLeaseWhoseExtendWasAnsweredLate",
 		at: "internal/hold hold.expire", old: "if l.how.byItself() {", new: "if !lost && l.how.byItself() {"},
-	{name: "MaxHold frees the key when a renewal is answered after it", by: "rlock TestTheKeyStaysAfterMaxHold",
+	{name: "MaxHold frees the key when a renewal is answered after it", by: "rlock TestGrace_TheKeyStays",
 		at: "internal/hold hold.prolongedTooLate", old: "lost == notYet", new: "lost.byItself() || lost == notYet"},
 	{name: "the deadline is on the wall clock", by: "rlock TestTheDeadlineIsOnTheMonotonicClock",
 		at: "internal/hold endAt", old: "{ return sent.Add(length - margin(length)) }",

@@ -62,7 +62,7 @@ var leaseBugs = []bug{
 				close(early)
 			}
 			if len(children) > 0`},
-	{name: "a fixed lease that ends as agreed is counted as lost", by: "rlock TestAFixedLeaseThatEndsAsAgreedIsNotCountedAsLost",
+	{name: "a fixed lease that ends as agreed is counted as lost", by: "rlock TestTheReleaseOfALeaseThatHasEndedSaysWhy",
 		at: "internal/hold hold.report", old: "if s.lost.how == byExpiry { h.engine.CountExpired(kind, s.held); return }"},
 	{name: "an expired lease does not match ErrLost", by: "rlock TestFixedLease",
 		at: "internal/errs special.Is", old: "target == s.also", new: "false"},

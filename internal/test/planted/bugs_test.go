@@ -12,7 +12,7 @@ var firstBugs = []bug{
 
 	// Leases: when a lease is over.
 
-	{name: "a lease is not lost at its deadline while Redis is out of reach", by: "rlock TestUnreachableRedisIsLossAtTheDeadline",
+	{name: "a lease is not lost at its deadline while Redis is out of reach", by: "rlock TestALossSaysWhyAndAfterHowLong",
 		at: "internal/hold hold.expire", old: "l.overAt(now)", new: "l.overAt(now.Add(-time.Minute))"},
 	{name: "the deadline counts from the reply", quick: true, by: "rlock TestEachRequestOfAHoldMeetsEachFault",
 		at: "internal/hold endAt", old: "sent.Add", new: "time.Now().Add"},
@@ -103,7 +103,7 @@ var firstBugs = []bug{
 		at: "internal/hold Request.run", old: "outer != nil", new: "outer != nil && (outer.why() == nil || !q.Try)"},
 	{name: "the token is taken outside the script, by the client's clock", by: "rlock TestTokens",
 		at: "internal/hold acquisition.begin", old: "a.grant.token", new: "time.Now().UnixMicro()"},
-	{name: "a token may repeat", by: "fairlock TestTokens",
+	{name: "a token may repeat", by: "rlock TestTokens",
 		at: "internal/lockhash/lua/token.lua advance", old: "token = last + 1", new: "token = last"},
 	{name: "tokens are counted, and begin anew when data are lost", by: "rwlock TestTokens",
 		at: "rwlock/lua/lock.lua", old: "token = math.max(token + 1, now)", new: "token = token + 1"},

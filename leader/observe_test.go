@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/leader"
 )
@@ -27,8 +26,6 @@ type watching struct {
 	done chan struct{}
 
 	mu    sync.Mutex
-	seen  []string
-	at    []time.Duration
 	infos []leader.Info
 }
 
@@ -39,7 +36,7 @@ func (s *stage) watch(c *candidate) *watching {
 		defer close(w.done)
 		for info := range c.Observe(ctx) {
 			w.mu.Lock()
-			w.seen, w.at, w.infos = append(w.seen, info.Identity), append(w.at, s.Now()), append(w.infos, info)
+			w.infos = append(w.infos, info)
 			w.mu.Unlock()
 		}
 	}()
@@ -47,40 +44,28 @@ func (s *stage) watch(c *candidate) *watching {
 	return w
 }
 
-// sees returns who was seen so far, "" for nobody.
-func (w *watching) sees() []string {
+// want fails the test unless exactly these leaders were seen so far, "" for nobody.
+func (w *watching) want(seen ...string) {
+	w.s.T.Helper()
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.seen)
-}
-
-// want fails the test unless exactly these leaders were seen, "" for nobody, the last at that time.
-func (w *watching) want(at time.Duration, seen ...string) {
-	w.s.T.Helper()
-	if got := w.sees(); !slices.Equal(got, seen) || w.at[len(w.at)-1] != at {
-		w.s.T.Errorf("at %v: seen %q at %v, want %q, the last at %v", w.s.Now(), got, w.at, seen, at)
+	var got []string
+	for _, info := range w.infos {
+		got = append(got, info.Identity)
+	}
+	if !slices.Equal(got, seen) {
+		w.s.T.Errorf("at %v: seen %q, want %q", w.s.Now(), got, seen)
 	}
 }
 
-// wantLast fails the test unless the observer sees that leader now.
+// wantLast fails the test unless the observer sees that leader now, "" for nobody.
 func (w *watching) wantLast(id string) {
 	w.s.T.Helper()
-	if got := w.sees(); got[len(got)-1] != id {
-		w.s.T.Errorf("at %v: seen %q, want %q", w.s.Now(), got, id)
-	}
-}
-
-// neverWentBack fails the test if an older term was seen after a newer one.
-func (w *watching) neverWentBack() {
-	w.s.T.Helper()
-	newest := int64(0)
-	for _, info := range w.infos {
-		if info.Leads() && info.Token < newest {
-			w.s.T.Errorf("token %d seen after %d", info.Token, newest)
-		}
-		newest = max(newest, info.Token)
-	}
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	world.Equal(w.s.T, w.infos[len(w.infos)-1].Identity, id, "seen %q, want %q", id)
 }
 
 func (w *watching) end() {
@@ -93,32 +78,25 @@ func TestObserveShowsEachChangeAtOnce(t *testing.T) {
 		o := s.candidate("observer")
 		w := s.watch(o)
 		second := s.watch(o)
-		w.want(0, "")
+		w.want("")
 		s.At(10 * time.Second)
 		a := s.candidate("a").campaign(untilOver)
-		w.want(10*time.Second, "", "a")
+		w.want("", "a")
 		late := s.watch(s.candidate("late"))
-		late.want(10*time.Second, "a")
+		late.want("a")
 		s.At(time.Minute)
-		b := s.candidate("b").campaign(untilOver)
 		a.retire()
-		synctest.Wait()
-		w.mu.Lock()
-		w.seen = slices.DeleteFunc(w.seen, func(id string) bool { return id == "" })
-		w.mu.Unlock()
-		w.want(time.Minute, "a", "b")
-		b.retire()
-		w.want(time.Minute, "a", "b", "")
+		w.want("", "a", "")
+		s.candidate("b").campaign(untilOver).retire()
+		w.want("", "a", "", "b", "")
 		o.p.Forget()
 		s.At(2 * time.Minute)
 		if n := o.p.Runs(""); n < 40 || n > 60 {
 			t.Errorf("%d requests in a minute of two observers who see nothing new", n)
 		}
+		second.want("", "a", "", "b", "")
 		for _, each := range []*watching{w, second, late} {
 			each.end()
-		}
-		if len(second.seen) != len(second.infos) || second.infos[len(second.infos)-1].Leads() {
-			t.Errorf("the second saw %q", second.seen)
 		}
 	})
 }
@@ -133,15 +111,13 @@ func TestObserveNeedsNoMessage(t *testing.T) {
 		o.p.Mute()
 		a.retire()
 		s.At(time.Minute + 1250*time.Millisecond)
-		w.wantLast("")
+		w.want("a", "")
 		o.p.Unmute()
 		b := s.candidate("b", leader.Lease(10*time.Second)).campaign(untilOver)
 		s.At(2 * time.Minute)
 		b.p.Unplug(true)
 		s.At(2*time.Minute + 10*time.Second + 10*time.Millisecond)
-		if got := w.sees(); !slices.Equal(got, []string{"a", "", "b", ""}) {
-			t.Errorf("seen %q", got)
-		}
+		w.want("a", "", "b", "")
 		w.end()
 		b.stop(nil)
 		<-b.done
@@ -177,7 +153,13 @@ func TestObserveNeverGoesBack(t *testing.T) {
 		s.wantLeader(b)
 		w.end()
 		w.wantLast("b")
-		w.neverWentBack()
+		newest := int64(0)
+		for _, info := range w.infos {
+			if info.Leads() && info.Token < newest {
+				t.Errorf("token %d seen after %d", info.Token, newest)
+			}
+			newest = max(newest, info.Token)
+		}
 		b.retire()
 	})
 }
@@ -196,34 +178,13 @@ func TestObserveEndsWithItsLoopItsContextAndTheClient(t *testing.T) {
 	})
 }
 
-// Everybody sees who leads, since when, and for how long yet. A record that was deleted is written again by
-// the leader's next poll, with the same token and time.
-func TestARecordThatWasDeletedIsWrittenAgain(t *testing.T) {
-	play(t, func(t *testing.T, s *stage) {
-		a, b := s.two()
-		s.At(time.Minute)
-		s.wantLeader(a, b)
-		before, err := b.Leader(t.Context())
-		term, _, _, _ := a.seen()
-		if err != nil || before.Token != term.Token() || !before.Leads() || before.Since.Sub(s.Start) > time.Second ||
-			before.Left < 15*time.Second || before.Left > 30*time.Second {
-			t.Errorf("seen %+v, %v", before, err)
-		}
-		s.RDB.Del(t.Context(), recordKey)
-		s.At(time.Minute + 1250*time.Millisecond)
-		after, err := b.Leader(t.Context())
-		if err != nil || after.Token != before.Token || !after.Since.Equal(before.Since) {
-			t.Errorf("%+v, then %+v (%v)", before, after, err)
-		}
-		retire(b, a)
-	})
-}
-
 func TestTheHandlerTellsWhoLeads(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		get := func(c *candidate) (int, leader.Status) {
-			rec := httptest.NewRecorder()
+		says := func(c *candidate, want string, within time.Duration) {
+			t.Helper()
+			rec, at := httptest.NewRecorder(), s.Now()
 			c.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			world.Within(t, "the answer", s.Now()-at, 0, within)
 			var status leader.Status
 			if err := json.Unmarshal(rec.Body.Bytes(), &status); err != nil {
 				t.Errorf("%s: %v", rec.Body, err)
@@ -231,40 +192,27 @@ func TestTheHandlerTellsWhoLeads(t *testing.T) {
 			if rec.Header().Get("Content-Type") != "application/json" || status.Identity != c.id || status.Name != name {
 				t.Errorf("%v %+v", rec.Header(), status)
 			}
-			return rec.Code, status
+			got := fmt.Sprint(rec.Code, " ", status.Leading)
+			if l := status.Leader; l != nil {
+				got += fmt.Sprintf(" %s %s %d %d %t", l.Identity, l.Value, l.Priority, l.Token, l.Since.IsZero())
+			}
+			world.Equal(t, got, want, "says %s, want %s", want)
 		}
 		a, b := s.candidate("a", leader.Priority(3)), s.candidate("b")
-		if code, status := get(a); code != 503 || status.Leading || status.Leader != nil {
-			t.Errorf("nobody: %d, %+v", code, status)
-		}
+		says(a, "503 false", 0)
 		a.campaign(untilOver)
 		term, _, _, _ := a.seen()
-		if code, status := get(a); code != 200 || !status.Leading || status.Leader.Token != term.Token() {
-			t.Errorf("the leader: %d, %+v", code, status)
-		}
-		code, status := get(b)
-		if code != 503 || status.Leading || status.Leader.Identity != "a" || status.Leader.Value != "addr of a" || status.Leader.Priority != 3 {
-			t.Errorf("another: %d, %+v", code, status)
-		}
-		world.WantErr(t, b.Elector().IsLeader(t.Context()), holdfast.ErrNoLeader)
-		redistest.Check(t, a.Elector().IsLeader(t.Context()))
+		leads := fmt.Sprintf(" a addr of a 3 %d false", term.Token())
+		says(a, "200 true"+leads, 0)
+		says(b, "503 false"+leads, 0)
 		// Redis is away: the leader knows that it leads, and says so at once; another says at the bound of
 		// the question that it does not.
 		a.p.Unplug(true)
 		b.p.Unplug(true)
-		at := s.Now()
-		if code, status := get(a); code != 200 || status.Leader.Token != term.Token() || status.Leader.Value != "addr of a" || status.Leader.Since.IsZero() {
-			t.Errorf("without Redis: %d, %+v", code, status)
-		}
-		world.Within(t, "the leader's answer", s.Now()-at, 0, 0)
-		if code, status := get(b); code != 503 || status.Leader != nil {
-			t.Errorf("another, without Redis: %d, %+v", code, status)
-		}
-		world.Within(t, "another's answer", s.Now()-at, 0, 500*time.Millisecond)
+		says(a, "200 true"+leads, 0)
+		says(b, "503 false", 500*time.Millisecond)
 		s.At(35 * time.Second)
-		if code, _ := get(a); code != 503 {
-			t.Errorf("after the lease: %d", code)
-		}
+		says(a, "503 false", 500*time.Millisecond)
 		a.p.Unplug(false)
 		a.stop(errors.New("done"))
 		<-a.done

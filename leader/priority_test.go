@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +49,8 @@ func TestCandidatesLeadByPriorityAndThenInOrder(t *testing.T) {
 			s.At(time.Duration(i+1) * 700 * time.Millisecond)
 		}
 		s.At(2 * time.Minute)
+		s.RDB.Del(t.Context(), recordKey) // the leader's next poll writes the record again, with the same token and time
+		s.At(2*time.Minute + 1250*time.Millisecond)
 		world.Equal(t, s.waiting(first), "4 100, 2 7, 5 7, 0 0, 3 0, 7 0, 6 -3, 1 -100", "waiting: %s")
 		world.Equal(t, s.RDB.HLen(t.Context(), namesKey).Val(), 8, "%d notes")
 		s.wantLeader(first, all...) // nobody preempts
@@ -93,54 +94,54 @@ func TestAPreemptingCandidateTakesTheLeadOfALowerPriority(t *testing.T) {
 	})
 }
 
-// A candidate with Preempt comes before the leader has said who it is, and waits behind another of its process,
-// without Preempt. It asks the leader all the same.
+// A candidate with Preempt comes before the leader has said who it is, and waits behind another of its process. It asks
+// the leader all the same. The one with the higher of their priorities leads.
 func TestACandidateThatPreemptsAsksBehindAnotherOfItsProcess(t *testing.T) {
-	play(t, func(t *testing.T, s *stage) {
-		low := s.candidate("low")
-		s.candidateOf(low.p, "warm").campaign(untilOver).retire()
-		low.p.On("leader tell", 1, redistest.Delay(500*time.Millisecond))
-		low.campaign(untilOver)
-		p := s.Process()
-		first := s.candidateOf(p, "first", leader.Priority(5)).campaign(untilOver)
-		second := s.candidateOf(p, "second", leader.Priority(3), leader.Preempt()).campaign(untilOver)
-		s.At(3 * time.Second)
-		s.wantLeader(first, low, second)
-		retire(first, second, low)
-	})
-}
-
-// The candidate with the higher of two priorities asks the leader behind another with Preempt, too.
-func TestACandidateThatPreemptsAsksBehindAnotherThatPreempts(t *testing.T) {
-	play(t, func(t *testing.T, s *stage) {
-		low := s.candidate("low", leader.Priority(7))
-		s.candidateOf(low.p, "warm").campaign(untilOver).retire()
-		low.p.On("leader tell", 1, redistest.Delay(500*time.Millisecond))
-		low.campaign(untilOver)
-		p := s.Process()
-		first := s.candidateOf(p, "first", leader.Priority(5), leader.Preempt()).campaign(untilOver)
-		second := s.candidateOf(p, "second", leader.Priority(9), leader.Preempt()).campaign(untilOver)
-		s.At(20 * time.Second)
-		s.wantLeader(second, first, low)
-		retire(second, first, low)
-	})
+	by := func(priority int) []leader.Option {
+		return []leader.Option{leader.Priority(priority), leader.Preempt()}
+	}
+	for _, tc := range []struct {
+		what        string
+		leads       int // the leader's priority
+		first, last []leader.Option
+		next        string
+	}{
+		{"that does not preempt", 0, []leader.Option{leader.Priority(5)}, by(3), "first"},
+		{"that preempts", 7, by(5), by(9), "last"},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			play(t, func(t *testing.T, s *stage) {
+				low := s.candidate("low", leader.Priority(tc.leads))
+				s.candidateOf(low.p, "warm").campaign(untilOver).retire()
+				low.p.On("leader tell", 1, redistest.Delay(500*time.Millisecond))
+				low.campaign(untilOver)
+				p := s.Process()
+				next := s.candidateOf(p, "first", tc.first...).campaign(untilOver)
+				other := s.candidateOf(p, "last", tc.last...).campaign(untilOver)
+				if tc.next == "last" {
+					next, other = other, next
+				}
+				s.At(3 * time.Second)
+				s.wantLeader(next, low, other)
+				retire(next, other, low)
+			})
+		})
+	}
 }
 
 // Nothing needs a message: a leader that hears none is asked all the same.
 func TestALeaderThatHearsNothingResignsAtItsNextPoll(t *testing.T) {
-	for what, ask := range map[string]func(s *stage) *candidate{
-		"preempted": func(s *stage) *candidate {
+	for by, ask := range map[string]func(s *stage) *candidate{
+		"high": func(s *stage) *candidate {
 			return s.candidate("high", leader.Priority(1), leader.Preempt()).campaign(untilOver)
 		},
-		"asked": func(s *stage) *candidate {
+		"operator": func(s *stage) *candidate {
 			c := s.candidate("next").campaign(untilOver)
-			if err := s.candidate("operator").RequestResign(s.T.Context()); err != nil {
-				s.T.Error(err)
-			}
+			redistest.Check(s.T, s.candidate("operator").RequestResign(s.T.Context()))
 			return c
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(by, func(t *testing.T) {
 			play(t, func(t *testing.T, s *stage) {
 				a := s.candidate("a").campaign(untilOver)
 				s.At(time.Minute)
@@ -148,78 +149,12 @@ func TestALeaderThatHearsNothingResignsAtItsNextPoll(t *testing.T) {
 				next := ask(s)
 				s.At(time.Minute + 1250*time.Millisecond)
 				next.ledFrom(time.Minute, time.Minute+1250*time.Millisecond)
+				if _, _, _, why := a.seen(); !errors.Is(why, holdfast.ErrResigned) || !strings.Contains(why.Error(), by) {
+					t.Errorf("its term ended with %v", why)
+				}
 				a.p.Unmute()
 				retire(next, a)
 			})
 		})
 	}
-}
-
-func TestRequestResignAsksTheLeaderThatItFinds(t *testing.T) {
-	play(t, func(t *testing.T, s *stage) {
-		operator := s.candidate("operator")
-		world.WantErr(t, operator.RequestResign(t.Context()), holdfast.ErrNoLeader)
-		a, b := s.two()
-		s.At(10 * time.Second)
-		// The request is sent twice, or its reply is lost and it is sent again: b is not asked too.
-		for i, fault := range []redistest.Fault{redistest.Duplicate, redistest.CloseAfterExec} {
-			operator.p.On("leader ask", 1, fault)
-			redistest.Check(t, operator.RequestResign(t.Context()))
-			s.At(time.Duration(i+2) * 10 * time.Second)
-		}
-		world.Equal(t, s.led(), "[a b a]", "led: %s")
-		_, _, ended, why := b.seen()
-		if ended != 20*time.Second || !strings.Contains(why.Error(), "asked by operator") {
-			t.Errorf("ended at %v with %v", ended, why)
-		}
-		retire(a, b)
-		world.WantErr(t, operator.RequestResign(t.Context()), holdfast.ErrNoLeader)
-	})
-}
-
-// Hundreds of candidates cost Redis one poll for each process, no more than as many waiters of a Mutex do,
-// and leave nothing.
-func TestCandidatesCostNoMoreThanWaitersOfAMutex(t *testing.T) {
-	const processes, each = 4, 50
-	play(t, func(t *testing.T, s *stage) {
-		a := s.candidate("a").campaign(untilOver)
-		held := s.Lock(t.Context(), a.p.Mutex("lock"))
-		ctx, stop := context.WithCancel(t.Context())
-		var electing, locking []*world.Process
-		var all sync.WaitGroup
-		for range processes {
-			p, q := s.Process(), s.Process()
-			electing, locking = append(electing, p), append(locking, q)
-			for range each {
-				all.Go(func() { _ = p.Leader(name).Run(ctx, untilOver) })
-				all.Go(func() { _, _ = q.Mutex("lock").Lock(ctx) })
-			}
-		}
-		s.At(5 * time.Second)
-		sent := func(of []*world.Process) (n int) {
-			synctest.Wait()
-			for _, p := range of {
-				n += p.Runs("")
-				p.Forget()
-			}
-			return n
-		}
-		if came := sent(electing); came > 2*processes*each+10*processes { // each asks, may be told to ask again, and a process polls
-			t.Errorf("%d requests until %d candidates wait", came, processes*each)
-		}
-		sent(locking)
-		s.At(65 * time.Second)
-		if n, most := sent(electing), sent(locking); n > most+most/20 || n < 45*processes || n > 60*processes {
-			t.Errorf("%d requests in a minute, waiters of a Mutex send %d", n, most)
-		}
-		if got := s.waiting(a); strings.Count(got, ",") != processes*each-1 {
-			t.Errorf("waiting: %s", got)
-		}
-		stop()
-		all.Wait()
-		s.Release(held)
-		a.retire()
-		s.At(70 * time.Second) // what was still on its way when they stopped is taken back once it can do nothing more
-		world.Equal(t, s.RDB.Exists(t.Context(), namesKey, queueKey, recordKey).Val(), 0, "%d keys are left")
-	})
 }

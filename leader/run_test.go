@@ -234,12 +234,7 @@ func TestMaxTermEndsTerms(t *testing.T) {
 		}
 		_, _, _, why := all[2].seen()
 		world.WantErr(t, why, holdfast.ErrResigned)
-		for _, c := range all {
-			c.stop(nil)
-		}
-		for _, c := range all {
-			<-c.done
-		}
+		retire(all...)
 	})
 }
 
@@ -320,9 +315,6 @@ func TestARunThatCannotBe(t *testing.T) {
 		s.wantLeader(a)
 		a.retire()
 
-		s.RDB.Set(t.Context(), name, "precious", time.Minute)
-		world.WantErr(t, p.Leader(name).Run(t.Context(), never), holdfast.ErrWrongType)
-		s.RDB.Del(t.Context(), name)
 		s.RDB.Set(t.Context(), recordKey, "precious", time.Minute)
 		world.WantErr(t, p.Leader(name).Run(t.Context(), never), holdfast.ErrWrongType)
 		s.RDB.Del(t.Context(), recordKey)
@@ -417,9 +409,7 @@ func TestRunOutlastsWhatAnOperatorMends(t *testing.T) {
 				if all[0].IsLeader() == all[1].IsLeader() {
 					t.Errorf("a leads: %v, b leads: %v", all[0].IsLeader(), all[1].IsLeader())
 				}
-				for _, c := range all {
-					c.retire()
-				}
+				retire(all...)
 			})
 		})
 	}
@@ -436,12 +426,9 @@ func TestCheckFindsARunThatHasEnded(t *testing.T) {
 		s.RDB.Del(t.Context(), name)
 		c.campaign(untilOver)
 		s.At(time.Second)
-		healthy := func() {
-			redistest.Check(t, c.Check(0))
-		}
-		healthy()
+		redistest.Check(t, c.Check(0))
 		c.retire()
-		healthy()
+		redistest.Check(t, c.Check(0))
 	})
 }
 
@@ -456,12 +443,8 @@ func TestGrace(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, s *stage) {
-				work := func(ctx context.Context, _ *leader.Term) error {
-					<-ctx.Done()
-					return nil
-				}
-				a := s.candidateOf(s.Process(tc.client...), "a", tc.own...).campaign(work)
-				b := s.candidate("b").campaign(work)
+				a := s.candidateOf(s.Process(tc.client...), "a", tc.own...).campaign(untilOver)
+				b := s.candidate("b").campaign(untilOver)
 				s.At(5 * time.Second)
 				a.p.Unplug(true)
 				s.At(40 * time.Second)
@@ -470,68 +453,7 @@ func TestGrace(t *testing.T) {
 				_, began, _, _ := b.seen()
 				world.Within(t, "from the end of the term to the next", began-ended, 10*time.Second, 11*time.Second)
 				a.p.Unplug(false)
-				a.retire()
-				b.retire()
-			})
-		})
-	}
-}
-
-// Requests run, but their replies are lost; or they run late, also later than the lease, or twice. Two never lead at
-// once, tokens grow, everybody leads, no Run ends, and nothing is left. The stage watches that.
-func TestLostReplies(t *testing.T) {
-	for what, tc := range map[string]struct {
-		fault redistest.Fault
-		lease time.Duration
-	}{
-		"closed after":         {redistest.CloseAfterExec, 30 * time.Second},
-		"closed before":        {redistest.DropBefore, 30 * time.Second},
-		"half":                 {redistest.HalfReply, 30 * time.Second},
-		"twice":                {redistest.Duplicate, 30 * time.Second},
-		"late":                 {redistest.Delay(600 * time.Millisecond), 30 * time.Second},
-		"very late":            {redistest.Delay(1300 * time.Millisecond), 30 * time.Second},
-		"later than the lease": {redistest.Delay(1300 * time.Millisecond), time.Second},
-	} {
-		t.Run(what, func(t *testing.T) {
-			play(t, func(t *testing.T, s *stage) {
-				var scripts atomic.Int64
-				var all []*candidate
-				for i, id := range []string{"a", "b", "c", "d"} {
-					c := s.candidate(id, leader.Priority(i%2), leader.MaxTerm(1200*time.Millisecond), leader.Lease(tc.lease))
-					c.p.Net.OnCommand(func(cmd redistest.Command) redistest.Fault {
-						if cmd.Name == "EVALSHA" && scripts.Add(1)%5 == 0 {
-							return tc.fault
-						}
-						return redistest.Pass
-					})
-					all = append(all, c.campaign(func(ctx context.Context, _ *leader.Term) error {
-						<-ctx.Done()
-						time.Sleep(10 * time.Millisecond)
-						return nil
-					}))
-				}
-				observer := s.watch(s.candidate("observer"))
-				s.At(20 * time.Second)
-				for _, c := range all {
-					c.stop(nil)
-				}
-				terms := 0
-				for _, c := range all {
-					<-c.done
-					world.WantErr(t, c.err, context.Canceled)
-					terms += c.terms
-				}
-				for _, c := range all {
-					c.p.Net.OnCommand(nil)
-				}
-				time.Sleep(7 * time.Second) // time for the clean-ups
-				synctest.Wait()
-				observer.end()
-				observer.neverWentBack()
-				if terms < 5 || all[1].terms < 1 || all[3].terms < 1 || len(observer.infos) < terms/2 {
-					t.Errorf("%d terms: %d, %d, %d, %d; %d seen",
-						terms, all[0].terms, all[1].terms, all[2].terms, all[3].terms, len(observer.infos))
-				}
+				retire(a, b)
 			})
 		})
 	}
@@ -586,7 +508,6 @@ func TestALeadThatIsGrantedTooLate(t *testing.T) {
 		default:
 			t.Error("it never leads")
 		}
-		c.stop(nil)
-		<-c.done
+		c.retire()
 	})
 }

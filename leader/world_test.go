@@ -181,10 +181,10 @@ func untilOver(ctx context.Context, _ *leader.Term) error {
 	return nil
 }
 
-// wantLeader fails the test unless everybody sees that candidate lead.
+// wantLeader fails the test unless everybody sees that candidate lead, in which term, since when and for how long yet.
 func (s *stage) wantLeader(c *candidate, all ...*candidate) {
 	s.T.Helper()
-	synctest.Wait()
+	term, began, _, _ := c.seen()
 	for _, each := range append(all, c) {
 		if got, want := each.IsLeader(), each == c; got != want {
 			s.T.Errorf("at %v: %s leads: %v, want %v", s.Now(), each.id, got, want)
@@ -192,7 +192,11 @@ func (s *stage) wantLeader(c *candidate, all ...*candidate) {
 		info, err := each.Leader(s.T.Context())
 		if err != nil || info.Identity != c.id || info.Value != "addr of "+c.id {
 			s.T.Errorf("at %v: %s sees %+v (%v), want %s", s.Now(), each.id, info, err, c.id)
+			continue
 		}
+		world.Equal(s.T, info.Token, term.Token(), "token %d, want %d", term.Token())
+		world.Within(s.T, "since", info.Since.Sub(s.Start), began-time.Second, began)
+		world.Within(s.T, "left", info.Left, time.Second, 30*time.Second)
 	}
 }
 
@@ -204,6 +208,7 @@ func (s *stage) wantNobody(c *candidate) {
 	if !errors.Is(err, holdfast.ErrNoLeader) || info.Leads() || c.IsLeader() {
 		s.T.Errorf("at %v: %+v, %v, want nobody", s.Now(), info, err)
 	}
+	world.WantErr(s.T, c.RequestResign(s.T.Context()), holdfast.ErrNoLeader)
 }
 
 func TestMain(m *testing.M) {

@@ -20,7 +20,10 @@ import (
 // Whichever request or reply is lost, doubled or late, the work is done once, its result is kept, and
 // both callers get it. What has failed, or was forgotten, is done anew, once.
 func TestValue_LostReplies(t *testing.T) {
-	for what, fault := range faults {
+	for what, fault := range map[string]redistest.Fault{
+		"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
+		"sent twice": redistest.Duplicate, "silence": redistest.Silence, "late": redistest.Delay(900 * time.Millisecond),
+	} {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
 				for i, script := range []string{world.OnceAskRun, world.OnceCompleteRun, world.OnceReleaseRun, world.OnceForgetRun} {
@@ -92,22 +95,6 @@ func TestValue_LostByItself(t *testing.T) {
 	})
 }
 
-// The process dies after its result was written, and before it hears of that: nobody does the work again.
-func TestValue_DiesAfterTheResult(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
-		j := &job{lasts: time.Second}
-		p.On(world.OnceCompleteRun, 1, redistest.Silence)
-		first := call(t.Context(), w, p.Once(name), j)
-		w.At(time.Second)
-		p.Unplug(true)
-		gets(t, w, q.Once(name), j, "result 1")
-		(<-first).want(t, "result 1", holdfast.ErrUnknown)
-		p.Unplug(false)
-		gets(t, w, p.Once(name), j, "result 1")
-		j.ran(t, 1)
-	})
-}
-
 // If Redis does not answer when the result is to be written, the caller is told, and the result is
 // written later, within the lease.
 func TestValue_ResultWrittenInTheBackground(t *testing.T) {
@@ -150,27 +137,13 @@ func TestValue_LateAsk(t *testing.T) {
 func TestValue_CancelledRequest(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
 		p.On(world.OnceAskRun, 1, redistest.Delay(500*time.Millisecond))
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
+		ctx := redistest.Within(t, 100*time.Millisecond)
 		j := &job{}
 		(<-call(ctx, w, p.Once(name), j)).want(t, "", context.DeadlineExceeded, holdfast.ErrUnavailable)
 		w.At(3 * time.Second)
 		if j.ran(t, 0); w.Mini.Exists(record) {
 			t.Errorf("left behind: %v", w.Holders(record))
 		}
-	})
-}
-
-// Renewals keep the work going for as long as it takes; a fixed lease and a MaxHold do not.
-func TestValue_LongWork(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
-		j := &job{lasts: 3 * time.Minute}
-		first, second := call(t.Context(), w, p.Once(name), j), call(t.Context(), w, q.Once(name), j)
-		(<-first).want(t, "result 1")
-		(<-second).want(t, "result 1")
-		untilOver := &job{lasts: time.Minute}
-		gets(t, w, p.Once("fixed", once.Lease(holdfast.Fixed(time.Second))), untilOver, "", holdfast.ErrExpired)
-		gets(t, w, p.Once("bounded", once.Lease(holdfast.MaxHold(time.Second))), untilOver, "", holdfast.ErrMaxHold)
 	})
 }
 
@@ -227,6 +200,7 @@ func TestValue_OneThatWaitsTakesOver(t *testing.T) {
 		cause   error
 	}{
 		"lost":    {nil, func(w *world.World) { w.Mini.Del(record) }, holdfast.ErrLost},
+		"fixed":   {[]once.Option{once.Lease(holdfast.Fixed(time.Second))}, func(*world.World) {}, holdfast.ErrExpired},
 		"MaxHold": {[]once.Option{once.Lease(holdfast.MaxHold(time.Second))}, func(*world.World) {}, holdfast.ErrMaxHold},
 		"Fixed":   {[]once.Option{once.Lease(holdfast.Fixed(time.Second))}, func(*world.World) {}, holdfast.ErrLost},
 	} {

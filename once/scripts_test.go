@@ -323,3 +323,5 @@ func TestTheMessageOfAResult(t *testing.T) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) { redistest.Main(m) }

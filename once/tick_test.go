@@ -1,13 +1,10 @@
-// These tests show that each tick has one winner, whatever the clocks say and whatever is lost.
+// These tests show for how long a tick has its winner, and when nobody wins it.
 
 package once_test
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,61 +22,11 @@ func tick(t *testing.T, w *world.World, p *world.Process, keep time.Duration, wa
 	}
 }
 
-// Replicas keep one schedule by clocks that differ by an hour each way. Each tick runs once.
-func TestTick_ClocksThatDiffer(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
-		const every, keep = 10 * time.Minute, 2*time.Hour + time.Minute
-		first := w.Start.Add(2 * time.Hour).Truncate(every)
-		var mu sync.Mutex
-		wins := make(map[string]int)
-		var replicas sync.WaitGroup
-		for i, ahead := range []time.Duration{-time.Hour, 0, time.Hour} {
-			p := w.Process()
-			zone := time.FixedZone("", i*3600) // and by their time zones
-			replicas.Go(func() {
-				for n := range 40 {
-					at := first.Add(time.Duration(n) * every)
-					time.Sleep(time.Until(at.Add(-ahead)))
-					ok, err := p.Tick(t.Context(), "report", at.In(zone), keep)
-					redistest.Check(t, err)
-					if ok {
-						mu.Lock()
-						wins[fmt.Sprint(n, " by ", i)]++
-						mu.Unlock()
-					}
-				}
-			})
-		}
-		replicas.Wait()
-		want := make(map[string]int)
-		for n := range 40 {
-			want[fmt.Sprint(n, " by ", 2)] = 1 // the replica that is ahead
-		}
-		if !maps.Equal(wins, want) {
-			t.Errorf("won: %v", wins)
-		}
-	})
-}
-
-func TestTick_LostReplies(t *testing.T) {
-	for what, fault := range faults {
-		t.Run(what, func(t *testing.T) {
-			play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
-				p.On(world.TickRun, 1, fault)
-				for i, process := range []*world.Process{p, p, q} {
-					tick(t, w, process, time.Hour, i == 0)
-				}
-			})
-		})
-	}
-}
-
 // A tick whose caller was told of an error is given back.
 func TestTick_GivenBack(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		p.Always(world.TickRun, redistest.Silence)
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
+		ctx := redistest.Within(t, 500*time.Millisecond)
 		ok, err := p.Tick(ctx, "report", w.Start, time.Hour)
 		world.WantErr(t, err, context.DeadlineExceeded, holdfast.ErrUnavailable)
 		if ok || err == nil || !strings.HasPrefix(err.Error(), `holdfast: take tick "report": `) {
@@ -90,11 +37,16 @@ func TestTick_GivenBack(t *testing.T) {
 	})
 }
 
+// A tick has one winner for as long as it is kept, whatever time zone its callers are in.
 func TestTick_IsKept(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		tick(t, w, p, time.Minute, true)
 		w.At(time.Minute - time.Millisecond)
 		tick(t, w, p, time.Minute, false)
+		won, err := q.Tick(t.Context(), "report", w.Start.In(time.FixedZone("", 3600)), time.Minute)
+		if won || err != nil {
+			t.Errorf("in another time zone: %v, %v", won, err)
+		}
 		w.At(time.Minute + time.Millisecond)
 		tick(t, w, p, time.Minute, true)
 	})

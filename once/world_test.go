@@ -43,12 +43,6 @@ func play(t *testing.T, scene func(t *testing.T, w *world.World, p, q *world.Pro
 	})
 }
 
-// faults are what may become of a request, by what that is.
-var faults = map[string]redistest.Fault{
-	"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
-	"sent twice": redistest.Duplicate, "silence": redistest.Silence, "late": redistest.Delay(900 * time.Millisecond),
-}
-
 // job is work that counts its runs.
 type job struct {
 	runs  atomic.Int32

@@ -1,10 +1,9 @@
-// These tests run each script in each state that the script may find; and one is about the contexts of a hold.
+// These tests run each script in each state that the script may find.
 
 package quorum
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -186,21 +185,10 @@ func (s found) try(t *testing.T, rdb *redis.Client, script *conn.Script, args ..
 
 // If a script fails inside, another run of the script mends whatever the failure left.
 func TestScripts_FailInside(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		raise := func() error { return mini.Client().Eval(bg, raiseScript.Source(), []string{key}, 0, "7", 60000).Err() }
-		for k, fired := 1, true; fired; k++ {
-			mini.FlushAll()
-			disarm := mini.FailInside(k)
-			err := raise()
-			if fired = disarm(); fired && err == nil {
-				t.Errorf("command %d failed and nobody was told", k)
-			}
-			redistest.Check(t, raise())
-			if text, _ := mini.Get(key); text != "7" || mini.TTL(key) != time.Minute {
-				t.Errorf("after a failure of command %d: %s", k, mini.Snapshot())
-			}
-		}
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		raise := func() error { return rdb.Eval(bg, raiseScript.Source(), []string{key}, 0, "7", 60000).Err() }
+		left := func() string { return fmt.Sprint(rdb.Get(bg, key).Val(), " for ", mini.TTL(key)) }
+		scripttest.Mended(t, mini, mini.FlushAll, raise, left, "7 for 1m0s")
 	})
 }
 
@@ -230,31 +218,5 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 	refused("") // by whatever words
 	if n := admin.Exists(bg, "other").Val(); n != 0 {
 		t.Error("something was written")
-	}
-}
-
-func TestTheContextsOfAQuorumEndBeforeDoneIsClosed(t *testing.T) {
-	l := newLife()
-	l.context(t.Context(), t.Context())
-	cancelled := false
-	for c := range l.children {
-		cancel := c.cancel
-		c.cancel = func(cause error) {
-			select {
-			case <-l.done:
-				t.Error("done is closed before the context ends")
-			default:
-			}
-			cancelled = true
-			cancel(cause)
-		}
-	}
-	over := errors.New("over")
-	l.end(over)
-	if !cancelled || !errors.Is(l.wait(), over) {
-		t.Errorf("cancelled: %t, ended: %v", cancelled, l.err())
-	}
-	if late := l.context(t.Context(), t.Context()); !errors.Is(context.Cause(late), over) {
-		t.Errorf("a context of a life that is over: %v", context.Cause(late))
 	}
 }

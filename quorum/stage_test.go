@@ -55,6 +55,19 @@ func (p *process) quorum(options ...holdfast.LeaseOption) *quorum.Quorum {
 	return holdfast.NewQuorum(name, p.Clients, options...)
 }
 
+// Unplug cuts the process off from those servers. Plug ends that.
+func (p *process) Unplug(servers ...int) {
+	for _, i := range servers {
+		p.Process.Unplug(i)
+	}
+}
+
+func (p *process) Plug(servers ...int) {
+	for _, i := range servers {
+		p.Process.Plug(i)
+	}
+}
+
 func (w *stage) lock(q *quorum.Quorum) *quorum.Lease {
 	w.T.Helper()
 	ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Minute)

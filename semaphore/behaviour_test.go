@@ -42,15 +42,15 @@ func play(t *testing.T, scene func(w *pair)) {
 	})
 }
 
-// on gives a fault to the n-th script from now.
-func (w *pair) on(n int64, f redistest.Fault) {
+// on gives these faults to the next scripts.
+func (w *pair) on(faults ...redistest.Fault) {
 	var seen atomic.Int64
 	w.net.OnCommand(func(c redistest.Command) redistest.Fault {
 		if c.Name != "EVALSHA" && c.Name != "EVAL" {
 			return redistest.Pass
 		}
-		if seen.Add(1) == n {
-			return f
+		if n := seen.Add(1); n <= int64(len(faults)) {
+			return faults[n-1]
 		}
 		return redistest.Pass
 	})
@@ -114,7 +114,7 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(w *pair) {
 				s := w.set(3)
-				w.on(1, fault)
+				w.on(fault)
 				ctx := redistest.Within(w.t, 100*time.Millisecond)
 				w.takes(100*time.Millisecond, func() { w.is(s.Acquire(ctx, 2), context.DeadlineExceeded) })
 				time.Sleep(10 * time.Second)
@@ -122,22 +122,6 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A caller that hears a refusal only at the second sending must not later be granted the first
-// sending.
-func TestLateSendingAfterARefusal(t *testing.T) {
-	play(t, func(w *pair) {
-		s := w.set(1)
-		w.ok(s.Acquire(w.t.Context(), 1))
-		w.on(1, redistest.Delay(900*time.Millisecond)) // longer than the next deadline
-		ctx := redistest.Within(w.t, 50*time.Millisecond)
-		w.is(s.TryAcquire(ctx, 1), context.DeadlineExceeded)
-		time.Sleep(100 * time.Millisecond)
-		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 1))
-		time.Sleep(3 * time.Second)
-		w.free(s, 1)
-	})
 }
 
 // A Release goes on when its context is cancelled. It goes on in the background when Redis cannot
@@ -436,19 +420,7 @@ func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 		s := w.set(3)
 		w.ok(s.Acquire(w.t.Context(), 1))
 		forward := make(chan struct{})
-		sent := 0
-		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
-			if c.Name != "EVALSHA" && c.Name != "EVAL" {
-				return redistest.Pass
-			}
-			switch sent++; sent {
-			case 1:
-				return redistest.CloseAfterExec
-			case 2:
-				return redistest.HoldUntil(forward)
-			}
-			return redistest.Pass
-		})
+		w.on(redistest.CloseAfterExec, redistest.HoldUntil(forward))
 		done := make(chan error, 1)
 		go func() { done <- s.Release(w.t.Context(), 1) }()
 		time.Sleep(100 * time.Millisecond)
@@ -556,8 +528,7 @@ func TestNeverSet(t *testing.T) {
 			}
 		}
 		says(s.TryAcquire(ctx, 1), errs.NoPermits)
-		short, cancel := context.WithTimeout(ctx, 3*time.Second)
-		defer cancel()
+		short := redistest.Within(w.t, 3*time.Second)
 		says(s.Acquire(short, 1), errs.NoPermits, context.DeadlineExceeded)
 		done := make(chan error, 1)
 		go func() { done <- s.Acquire(ctx, 1) }()

@@ -42,6 +42,6 @@ var leaderBugs = []bug{
 		at: "leader newConfig", old: "c.hold.Replicas = defaults.Length, defaults.Grace, defaults.Replicas", new: "_ = defaults.Length, defaults.Grace, defaults.Replicas"},
 	{name: "a candidate that preempts does not ask behind another of its process", by: "leader TestACandidateThatPreemptsAsksBehindAnotherOfItsProcess",
 		at: "leader resource.Describe", old: "if r.say.preempt {", new: "if false {"},
-	{name: "a candidate that preempts asks by the priority of another", by: "leader TestACandidateThatPreemptsAsksBehindAnotherThatPreempts",
+	{name: "a candidate that preempts asks by the priority of another", by: "leader TestACandidateThatPreemptsAsksBehindAnotherOfItsProcess",
 		at: "leader resource.Describe", old: "strconv.Itoa(r.say.priority)", new: "strconv.Itoa(0)"},
 }

@@ -147,19 +147,12 @@ func TestPresenceIsWrittenWhenTheClientIsUsed(t *testing.T) {
 		e.Present()
 		time.Sleep(time.Second)
 		wantWho(t, e, s, "used again,", "pod")
-	})
-}
-
-func TestPresenceComesBackWhileTheClientIsUsed(t *testing.T) {
-	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		for range 5 {
-			e.Present()
-			time.Sleep(time.Minute)
 			s.FlushAll()
+			e.Present()
+			time.Sleep(time.Minute + time.Second)
+			wantWho(t, e, s, "a minute after the server lost its data", "pod")
 		}
-		e.Present()
-		time.Sleep(time.Minute + time.Second)
-		wantWho(t, e, s, "a minute after the server lost its data", "pod")
 	})
 }
 
@@ -259,16 +252,6 @@ func TestCloseRemovesWhatTheClientSays(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestWithoutAnIdentityNothingIsSent(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-		e.Present()
-		e.Note(1, e, "x")
-		e.StaysBehind()
-		time.Sleep(time.Minute)
-		redistest.Equal(t, s.CommandCount(), 0, "%d commands")
-	})
 }
 
 func TestCut(t *testing.T) {

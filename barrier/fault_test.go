@@ -1,5 +1,5 @@
-// These tests show what holds when requests and replies are lost, late or doubled, when a party's ctx ends at any moment,
-// and when a server takes over that has forgotten the last writes.
+// These tests show what holds when requests and replies are lost, late or doubled, when a party's ctx ends at any
+// moment, and when a server takes over that has forgotten the last writes.
 
 package barrier_test
 
@@ -164,7 +164,7 @@ func TestAwait_OutOfReach(t *testing.T) {
 func forgets(w *world.World, values map[string]redistest.Value) { w.Mini.SetValues(values, time.Now()) }
 
 // A party waits alone in a generation that the new master has never seen. Others begin one there. The
-// first has not tripped: its party goes on nowhere, and is told that nobody knows.
+// first has not tripped: its party goes on nowhere, and learns that nobody knows.
 func TestAwait_AGenerationThatTheNewMasterHasNeverSeen(t *testing.T) {
 	for what, past := range map[string]int{"an empty server": 0, "one that remembers an earlier generation": 1} {
 		t.Run(what, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestAwait_AGenerationThatTheNewMasterHasNeverSeen(t *testing.T) {
 }
 
 // A process is cut off for longer than its lease. Meanwhile its generation trips, and others begin the
-// next. Its party is told that it has tripped.
+// next. Its party learns that it has tripped.
 func TestAwait_CutOffWhileItTripped(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
@@ -233,7 +233,7 @@ func TestAwait_AGenerationOfThePast(t *testing.T) {
 	})
 }
 
-// The same, and the process of the party that comes had a part in none before. But the party was told
+// The same, and the process of the party that comes had a part in none before. But the party had learnt
 // that nobody knows of its generation, and that was a later one.
 func TestAwait_AGenerationOfThePastAfterErrUnknown(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {

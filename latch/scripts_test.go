@@ -86,7 +86,8 @@ func (a *asker) newest() string {
 	return strings.Split(members[0], ":")[1]
 }
 
-// state returns the count, how each generation that is recorded stands, oldest first, for example "zdo", and the ledger.
+// state returns the count, how each generation that is recorded stands, oldest first, for example "zdo", and the
+// ledger.
 func (a *asker) state() string {
 	ctx := context.Background()
 	count, err := a.RDB.Get(ctx, "l").Result()

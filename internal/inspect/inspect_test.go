@@ -1,5 +1,5 @@
-// A token may tell since when a lock is held, an inspection looks at some names only, and a pattern matches a name here as
-// it matches a key in Redis.
+// A token may tell since when a lock is held, an inspection looks at some names only, and a pattern matches a name
+// here as it matches a key in Redis.
 
 package inspect
 

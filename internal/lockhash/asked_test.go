@@ -1,4 +1,5 @@
-// These tests run the scripts of what is asked of a holder, each step twice, as if its reply were lost; and read messages.
+// These tests run the scripts of what is asked of a holder, each step twice, as if its reply were lost; and read
+// messages.
 
 package lockhash
 

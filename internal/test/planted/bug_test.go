@@ -1,4 +1,5 @@
-// A bug is data, and some rules hold for each bug. Tests run in steps: a bug is caught in one of them, the sooner the better.
+// A bug is data, and some rules hold for each bug. Tests run in steps: a bug is caught in one of them, the sooner the
+// better.
 
 package planted
 

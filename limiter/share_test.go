@@ -173,7 +173,7 @@ func TestAcquire_AtTheSameTimeAndInATime(t *testing.T) {
 		held, _, err := acquired(w, b)
 		redistest.Must(t, err)
 		world.WantErr(t, redistest.Err(a.Locker().TryLock(t.Context())), holdfast.ErrBusy)
-		if l, ok := holdfast.LeaseFrom(held.Context(t.Context()), b.Locker()); !ok || l == nil {
+		if l, ok := holdfast.LeaseFrom(first.Context(held.Context(t.Context())), b.Locker()); !ok || l == nil {
 			t.Error("the context carries no lease")
 		}
 		w.Release(held)

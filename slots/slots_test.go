@@ -230,6 +230,7 @@ func TestQuarantine(t *testing.T) {
 				}
 				release(t, a.slot)
 				release(t, get(t, s, 0))
+				_ = held.Release(t.Context())
 				p.Unplug(false)
 			})
 		})
@@ -240,6 +241,20 @@ func TestQuarantine(t *testing.T) {
 			release(t, get(t, s, 0))
 			release(t, get(t, s, 0))
 		})
+	})
+}
+
+// A reply is lost: the number is given once.
+func TestALostReplyCostsNoNumber(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		release(t, get(t, p.Slots(name, 2), 0)) // warm
+		p.On(world.SlotsAcquireRun, 1, redistest.CloseAfterExec)
+		a := get(t, p.Slots(name, 2), 0)
+		b := get(t, q.Slots(name, 2), 1)
+		p.On(world.SlotsReleaseRun, 1, redistest.CloseAfterExec)
+		release(t, a)
+		release(t, b)
 	})
 }
 

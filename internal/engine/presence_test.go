@@ -254,6 +254,16 @@ func TestCloseRemovesWhatTheClientSays(t *testing.T) {
 	}
 }
 
+func TestWithoutAnIdentityNothingIsSent(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		e.Present()
+		e.Note(1, e, "x")
+		e.StaysBehind()
+		time.Sleep(time.Minute)
+		redistest.Equal(t, s.CommandCount(), 0, "%d commands")
+	})
+}
+
 func TestCut(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "pod": "pod", "\xff": "", strings.Repeat("x", 300): strings.Repeat("x", MaxSaid),

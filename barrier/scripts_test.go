@@ -20,6 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
+func TestMain(m *testing.M) { redistest.Main(m) }
+
 // asker plays the scripts. The keys are r and p. It knows the generations by the order in which they began: g1, g2.
 type asker struct {
 	scripttest.Player

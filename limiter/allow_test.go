@@ -61,11 +61,13 @@ func TestAllow_NeverMoreThanBurstAndRate(t *testing.T) {
 	})
 }
 
+// slow is ten an hour.
+func slow(p *world.Process) *limiter.Limiter { return p.Limiter("api", limiter.Rate(10, time.Hour)) }
+
 func TestAllow_EachCallCountsOnce(t *testing.T) {
 	for what, fault := range faults {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
-				slow := func(p *world.Process) *limiter.Limiter { return p.Limiter("api", limiter.Rate(10, time.Hour)) }
 				a, b := slow(p), slow(q)
 				allow(t, a, 1, true, 9)
 				p.On(world.LimitTakeRun, 1, fault)
@@ -81,7 +83,6 @@ func TestAllow_EachCallCountsOnce(t *testing.T) {
 func TestAllow_WhatFailsTakesNothing(t *testing.T) {
 	for _, off := range []bool{true, false} {
 		play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
-			slow := func(p *world.Process) *limiter.Limiter { return p.Limiter("api", limiter.Rate(10, time.Hour)) }
 			a, b := slow(p), slow(q)
 			allow(t, a, 1, true, 9)
 			p.Always(world.LimitTakeRun, redistest.CloseAfterExec)
@@ -99,7 +100,7 @@ func TestAllow_WhatFailsTakesNothing(t *testing.T) {
 }
 
 func TestAllow_RedisOutOfReach(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
 		shut, open := ten(p), ten(p, limiter.OnUnavailable(limiter.Allow))
 		allow(t, shut, 1, true, 4)
 		p.Unplug(true)
@@ -129,7 +130,6 @@ func TestAllow_RedisOutOfReach(t *testing.T) {
 			t.Error("a cancelled call was allowed")
 		}
 		p.Unplug(false)
-		_ = q
 	})
 }
 

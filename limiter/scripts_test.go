@@ -13,48 +13,44 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
+
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 const limit = "holdfast_limit:{l}"
 
 // run is one run of a script.
 type run struct {
-	script string
+	script *conn.Script
 	args   []any
-}
-
-// sources are the scripts by name.
-var sources = map[string]string{
-	"take":     takeScript.Source(),
-	"giveback": giveBackScript.Source(),
-	"set":      setScript.Source(),
 }
 
 // take asks for n units at 10 a second with a burst of 5, and would wait for ms.
 func take(id string, n, ms int) run {
-	return run{"take", []any{id, n, n, ms * 1000, "10 1000000 5 0", 100000, 500000}}
+	return run{takeScript, []any{id, n, n, ms * 1000, "10 1000000 5 0", 100000, 500000}}
 }
 
 // part asks for 1 to n units.
 func part(id string, n int) run {
-	return run{"take", []any{id, n, 1, 0, "10 1000000 5 0", 100000, 500000}}
+	return run{takeScript, []any{id, n, 1, 0, "10 1000000 5 0", 100000, 500000}}
 }
 
 // by is take by a caller that knows of another rate: 20 a second with a burst of 5, set at rev.
 func by(rev any, id string, n, ms int) run {
-	return run{"take", []any{id, n, n, ms * 1000, fmt.Sprint("20 1000000 5 ", rev), 50000, 250000}}
+	return run{takeScript, []any{id, n, n, ms * 1000, fmt.Sprint("20 1000000 5 ", rev), 50000, 250000}}
 }
 
-func giveBack(id string, n, anyway int) run { return run{"giveback", []any{id, n, anyway, 0}} }
+func giveBack(id string, n, anyway int) run { return run{giveBackScript, []any{id, n, anyway, 0}} }
 
 func set(count, burst int) run {
-	return run{"set", []any{fmt.Sprintf("%d 1000000 %d", count, burst), "PUBLISH", "c", 50}}
+	return run{setScript, []any{fmt.Sprintf("%d 1000000 %d", count, burst), "PUBLISH", "c", 50}}
 }
 
 func (r run) on(rdb *redis.Client, notAfter string) ([]any, error) {
-	return rdb.Eval(context.Background(), sources[r.script], []string{limit}, append([]any{notAfter}, r.args...)...).Slice()
+	return rdb.Eval(context.Background(), r.script.Source(), []string{limit}, append([]any{notAfter}, r.args...)...).Slice()
 }
 
 // standing is a limit that has ms of debt since ago ms. rest is what follows the debt.
@@ -168,7 +164,7 @@ func TestScripts(t *testing.T) {
 		{"those that wait", set(5, 5), 100, 900, rest, "1 new", "1300 7 5 1000000 5 new", month + 1300, "0"},
 		{"those that wait for long", set(5, 4), 0, 3500, rest, "1 new", "5550 7 5 1000000 4 new", month + 5550, "0"},
 	} {
-		t.Run(tc.run.script+"/"+tc.what, func(t *testing.T) {
+		t.Run(tc.run.script.Name()+"/"+tc.what, func(t *testing.T) {
 			scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 				now := time.Now()
 				if tc.given != "" {
@@ -188,7 +184,7 @@ func TestScripts(t *testing.T) {
 func TestScriptsThatChangeNothing(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		check := func(r run, notAfter, want string) {
-			scripttest.Unchanged(t, mini, r.script, want, func() ([]any, error) { return r.on(rdb, notAfter) })
+			scripttest.Unchanged(t, mini, r.script.Name(), want, func() ([]any, error) { return r.on(rdb, notAfter) })
 		}
 		for _, value := range []string{"", standing(time.Now(), 0, 300, rest+three), "17", "x"} {
 			if rdb.FlushAll(t.Context()); value != "" {
@@ -221,10 +217,10 @@ func TestFailingMidway(t *testing.T) {
 				_, err := r.on(rdb, scripttest.Never)
 				fired = disarm()
 				switch changed := mini.Snapshot() != before; {
-				case fired && err == nil && r.script != "set", fired && err != nil && changed:
-					t.Errorf("%s: command %d fails (%v), and the limit has changed: %v", r.script, k, err, changed)
+				case fired && err == nil && r.script != setScript, fired && err != nil && changed:
+					t.Errorf("%s: command %d fails (%v), and the limit has changed: %v", r.script.Name(), k, err, changed)
 				case !fired && (err != nil || !changed):
-					t.Errorf("%s without a fault: %v, changed %v", r.script, err, changed)
+					t.Errorf("%s without a fault: %v, changed %v", r.script.Name(), err, changed)
 				}
 			}
 		}
@@ -235,7 +231,7 @@ func TestFailingMidway(t *testing.T) {
 func TestFractionsAddUp(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		for i := range 300 { // at 7 a day
-			r := run{"take", []any{fmt.Sprint("y", i), 1, 1, 1 << 50, "7 86400000000 5 0", 86400e6 / 7, 5 * 86400e6 / 7}}
+			r := run{takeScript, []any{fmt.Sprint("y", i), 1, 1, 1 << 50, "7 86400000000 5 0", 86400e6 / 7, 5 * 86400e6 / 7}}
 			redistest.Must(t, redistest.Err(r.on(rdb, scripttest.Never)))
 		}
 		if got := left(t, rdb, time.Now()); !strings.HasPrefix(got, "3.7028571428") {
@@ -243,7 +239,7 @@ func TestFractionsAddUp(t *testing.T) {
 		}
 		rdb.FlushAll(t.Context())
 		for i := range 3000 { // at 3 in 100 µs
-			r := run{"take", []any{fmt.Sprint("x", i), 1, 1, 1 << 40, "3 100 5 0", 100.0 / 3, 500.0 / 3}}
+			r := run{takeScript, []any{fmt.Sprint("x", i), 1, 1, 1 << 40, "3 100 5 0", 100.0 / 3, 500.0 / 3}}
 			redistest.Must(t, redistest.Err(r.on(rdb, scripttest.Never)))
 		}
 		if got := left(t, rdb, time.Now()); !strings.HasPrefix(got, "99.99") && !strings.HasPrefix(got, "100") {

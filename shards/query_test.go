@@ -5,7 +5,6 @@ package shards_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -42,10 +41,6 @@ func TestOwner(t *testing.T) {
 		if info, err := onlooker.Owner(t.Context(), key); err != nil || info.Owned() {
 			t.Errorf("when all are dead: %+v, %v", info, err)
 		}
-		a.stop(nil)
-		b.stop(nil)
-		<-a.done
-		<-b.done
 		s.RDB.FlushDB(t.Context())
 	})
 }
@@ -89,8 +84,6 @@ func TestWatch(t *testing.T) {
 		}
 		stop()
 		<-done
-		b.stop(nil)
-		<-b.done
 		s.RDB.FlushDB(t.Context())
 	})
 }
@@ -99,16 +92,11 @@ func TestWeight_SharesAreAsTheWeights(t *testing.T) {
 	play(t, 100, func(t *testing.T, s *stage) {
 		a := s.join("a", nil, shards.Weight(1))
 		b := s.join("b", nil, shards.Weight(3))
-		s.rest()
-		s.want("[25 75]", a, b)
+		s.settle("[25 75]", a, b)
 		c := s.join("c", nil, shards.Weight(6))
-		s.rest()
-		s.want("[10 30 60]", a, b, c)
+		s.settle("[10 30 60]", a, b, c)
 		b.retire()
-		s.rest()
-		s.want("[14 0 86]", a, b, c)
-		a.retire()
-		c.retire()
+		s.settle("[14 0 86]", a, b, c)
 	})
 }
 
@@ -134,9 +122,6 @@ func TestMoves_BoundsWhatIsOnItsWay(t *testing.T) {
 			s.At(s.Now() + 50*time.Millisecond)
 		}
 		world.Equal(t, most, 2, "%d works were asked to end at a time")
-		for _, m := range []*member{a, b, c} {
-			m.retire()
-		}
 	})
 }
 
@@ -182,6 +167,5 @@ func TestRun_AnotherSize(t *testing.T) {
 		s.At(30 * time.Second)
 		other.want("[6]", b)
 		b.retire()
-		synctest.Wait()
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -23,23 +22,14 @@ func TestRun_MembersShareEvenlyAndMoveAsFewAsCanBe(t *testing.T) {
 		a := s.join("a", nil)
 		s.want("[64]", a)
 		b := s.join("b", nil)
-		s.rest()
-		s.want("[32 32]", a, b)
-		if all, most := s.moved(); all != 32 || most != 1 {
-			t.Errorf("%d moves, at most %d of one shard, want 32 and 1", all, most)
-		}
+		s.settle("[32 32]", a, b)
+		s.wantMoves(32)
 		c := s.join("c", nil)
-		s.rest()
-		s.want("[22 21 21]", a, b, c)
-		if all, most := s.moved(); all != 21 || most != 1 {
-			t.Errorf("%d moves, at most %d of one shard, want 21 and 1", all, most)
-		}
+		s.settle("[22 21 21]", a, b, c)
+		s.wantMoves(21)
 		b.retire()
-		s.rest()
-		s.want("[32 0 32]", a, b, c)
-		if all, most := s.moved(); all != 21 || most != 1 {
-			t.Errorf("%d moves, at most %d of one shard, want 21 and 1", all, most)
-		}
+		s.settle("[32 0 32]", a, b, c)
+		s.wantMoves(21)
 		s.At(5 * time.Minute)
 		s.want("[32 0 32]", a, b, c)
 		if all, _ := s.moved(); all != 0 {
@@ -72,8 +62,6 @@ func TestRun_AShardIsGivenUpWhenItsWorkHasReturned(t *testing.T) {
 		}
 		s.At(45 * time.Second)
 		s.want("[1 1]", a, b)
-		a.retire()
-		b.retire()
 	})
 }
 
@@ -100,9 +88,6 @@ func TestRun_TheShardsOfADeadMemberGoOnElsewhere(t *testing.T) {
 		a.p.Unplug(false)
 		s.At(s.Now() + 5*settled)
 		s.want("[3 3 4]", a, b, c)
-		a.retire()
-		b.retire()
-		c.retire()
 	})
 }
 
@@ -135,8 +120,7 @@ func TestRun_ReturnsWithItsContextOrWithTheClient(t *testing.T) {
 		go a.p.Shutdown(t.Context())
 		<-a.done
 		world.WantErr(t, a.err, holdfast.ErrClosed)
-		s.rest()
-		s.want("[0 4]", a, b)
+		s.settle("[0 4]", a, b)
 		b.p.Close()
 		<-b.done
 		world.WantErr(t, b.err, holdfast.ErrClosed)
@@ -162,8 +146,6 @@ func TestRun_RedisForgets(t *testing.T) {
 				t.Errorf("the work on shard %d went on though Redis knew of no member", n)
 			}
 		}
-		a.retire()
-		b.retire()
 	})
 }
 
@@ -181,9 +163,7 @@ func TestRun_LostReplies(t *testing.T) {
 				s.At(20 * time.Second)
 				s.want("[3 3]", a, b)
 				b.retire()
-				s.rest()
-				s.want("[6]", a)
-				a.retire()
+				s.settle("[6]", a)
 			})
 		}
 	}
@@ -209,61 +189,7 @@ func TestRun_AtMostTwoRequestsASecond(t *testing.T) {
 		if n := len(a.p.Times("")); n > 100 {
 			t.Errorf("%d requests in 100 s though nothing changed", n)
 		}
-		a.retire()
-		synctest.Wait()
 	})
-}
-
-// Whoever joins, no more moves than what is its share.
-func TestRun_JoinsMoveAsFewAsCanBe(t *testing.T) {
-	play(t, 23, func(t *testing.T, s *stage) {
-		var all []*member
-		for n := range 5 {
-			all = append(all, s.join(string(rune('a'+n)), nil))
-			s.rest()
-			moved, most := s.moved()
-			if least := 23 / (n + 1); n > 0 && (moved != least || most != 1) {
-				t.Errorf("member %d comes: %d moves, at most %d of one shard, want %d and 1", n+1, moved, most, least)
-			}
-		}
-		s.want("[5 5 5 4 4]", all...)
-		for _, m := range all {
-			m.retire()
-		}
-	})
-}
-
-// New members come before old ones leave, or the oldest is restarted first.
-func TestRun_ARollingDeployMovesEachShardTwice(t *testing.T) {
-	for _, surge := range []bool{true, false} {
-		play(t, 30, func(t *testing.T, s *stage) {
-			var all []*member
-			for n := range 4 {
-				all = append(all, s.join(string(rune('a'+n)), nil))
-			}
-			s.rest()
-			s.rest()
-			s.moved()
-			for n, old := range all {
-				if surge {
-					all[n] = s.join(string(rune('A'+n)), nil)
-					s.rest()
-				}
-				old.retire()
-				s.rest()
-				if !surge {
-					all[n] = s.join(string(rune('A'+n)), nil)
-					s.rest()
-				}
-			}
-			if moved, most := s.moved(); most > 2 {
-				t.Errorf("surge: %t: %d moves, %d of one shard", surge, moved, most)
-			}
-			for _, m := range all {
-				m.retire()
-			}
-		})
-	}
 }
 
 func TestRun_ReturnsWhenItsWorksHave(t *testing.T) {
@@ -278,9 +204,7 @@ func TestRun_ReturnsWhenItsWorksHave(t *testing.T) {
 		default:
 		}
 		<-a.done
-		s.rest()
-		s.want("[3]", b)
-		b.retire()
+		s.settle("[3]", b)
 	})
 }
 
@@ -289,8 +213,7 @@ func TestRun_ReturnsWhenItsWorksHave(t *testing.T) {
 func TestRun_MembersThatRedisDoesNotAnswerAreLost(t *testing.T) {
 	play(t, 4, func(t *testing.T, s *stage) {
 		a, b := s.join("a", nil), s.join("b", nil)
-		s.rest()
-		s.want("[2 2]", a, b)
+		s.settle("[2 2]", a, b)
 		for _, m := range []*member{a, b} {
 			m.p.Always(world.ShardsBalanceRun, redistest.ReplyError("NOPERM this user has no permissions to run the 'hgetall' command"))
 		}
@@ -301,8 +224,6 @@ func TestRun_MembersThatRedisDoesNotAnswerAreLost(t *testing.T) {
 		}
 		s.At(6 * time.Minute)
 		s.want("[2 2]", a, b)
-		a.retire()
-		b.retire()
 	})
 }
 
@@ -317,8 +238,6 @@ func TestRun_TheShortestLease(t *testing.T) {
 		if all, _ := s.moved(); all != 0 || s.begun[0]+s.begun[1]+s.begun[2]+s.begun[3] != 6 {
 			t.Errorf("%d moves, and works began %v times", all, s.begun)
 		}
-		a.retire()
-		b.retire()
 	})
 }
 
@@ -331,7 +250,6 @@ func TestRun_TheLongestLease(t *testing.T) {
 		if begun, kept := s.begun[0]+s.begun[1], s.PTTL(tableKey); begun != 2 || kept < time.Hour {
 			t.Errorf("works began %d times, and the table is kept for %v", begun, kept)
 		}
-		a.retire()
 	})
 }
 
@@ -344,12 +262,9 @@ func TestRun_ADrainOutlastsTheTable(t *testing.T) {
 		a.stop(errors.New("a rolling deploy"))
 		s.At(40 * time.Second)
 		b := s.join("b", nil, shards.Lease(2*time.Second))
-		s.rest()
-		s.want("[4 0]", a, b)
+		s.settle("[4 0]", a, b)
 		<-a.done
-		s.rest()
-		s.want("[4]", b)
-		b.retire()
+		s.settle("[4]", b)
 	})
 }
 
@@ -365,18 +280,14 @@ func TestRun_TheTableOfBefore(t *testing.T) {
 			values[field] = s.Mini.HGet(tableKey, field)
 		}
 		b := s.join("b", nil)
-		s.rest()
-		s.want("[2 2]", a, b)
+		s.settle("[2 2]", a, b)
 		s.forced = true // b does not know yet
 		s.Mini.Del(tableKey)
 		for field, value := range values {
 			s.Mini.HSet(tableKey, field, value)
 		}
 		s.rest()
-		s.rest()
-		s.want("[2 2]", a, b)
-		a.retire()
-		b.retire()
+		s.settle("[2 2]", a, b)
 	})
 }
 
@@ -390,7 +301,6 @@ func TestRun_OneWorkOfAShardInAProcess(t *testing.T) {
 		s.At(2 * time.Minute)
 		s.want("[1]", a)
 		world.Equal(t, s.begun[0], 2, "the work began %d times, want 2")
-		a.retire()
 	})
 }
 
@@ -406,8 +316,6 @@ func TestRun_AWorkThatEndsItsGoroutine(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		})
-		s.rest()
-		s.want("[1]", a)
-		a.retire()
+		s.settle("[1]", a)
 	})
 }

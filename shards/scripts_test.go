@@ -19,6 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
+func TestMain(m *testing.M) { redistest.Main(m) }
+
 // asker plays the scripts. The keys are m, d and t.
 type asker struct{ scripttest.Player }
 
@@ -287,9 +289,9 @@ func TestFailingMidway(t *testing.T) {
 			a.Do(tc.before...)
 		}
 		given()
-		reply, again := a.Ask(time.Minute, tc.command), ""
+		reply := a.Ask(time.Minute, tc.command)
 		state := a.state()
-		again = a.Ask(time.Minute, tc.command)
+		again := a.Ask(time.Minute, tc.command)
 		var before map[string]string
 		table := func() map[string]string { return a.RDB.HGetAll(t.Context(), "d").Val() }
 		send := func() error {

@@ -33,6 +33,7 @@ type stage struct {
 	forced bool // Redis has lost something, so two may have a shard
 
 	mu     sync.Mutex
+	all    []*member
 	owner  []*member
 	tokens []int64
 	begun  []int // how often the work of each shard began
@@ -40,11 +41,18 @@ type stage struct {
 	last   []*member
 }
 
-// play runs scene in a world of its own.
+// play runs scene in a world of its own. In the end those that are still members retire.
 func play(t *testing.T, size int, scene func(t *testing.T, s *stage)) {
 	t.Helper()
 	world.Play(t, func(t *testing.T, w *world.World) {
-		scene(t, newStage(w, size))
+		s := newStage(w, size)
+		scene(t, s)
+		synctest.Wait()
+		for _, m := range s.all {
+			if m.err == nil {
+				m.retire()
+			}
+		}
 		synctest.Wait()
 		for _, p := range w.Processes {
 			p.Close()
@@ -90,6 +98,7 @@ func (s *stage) joinOf(p *world.Process, id string, slow time.Duration, work fun
 		has: make(map[int]*shards.Shard), works: make(map[int]context.Context)}
 	ctx, stop := context.WithCancelCause(s.T.Context())
 	m.stop = stop
+	s.all = append(s.all, m)
 	go func() {
 		defer close(m.done)
 		m.err = m.Run(ctx, func(ctx context.Context, shard *shards.Shard) error { return m.run(ctx, shard, work) })
@@ -157,6 +166,21 @@ func (s *stage) want(want string, members ...*member) {
 	}
 }
 
+// settle lets the members settle, and then fails the test unless they work on that many shards.
+func (s *stage) settle(want string, members ...*member) {
+	s.T.Helper()
+	s.rest()
+	s.want(want, members...)
+}
+
+// wantMoves fails the test unless so many shards have moved since moved was last called, each once.
+func (s *stage) wantMoves(want int) {
+	s.T.Helper()
+	if all, most := s.moved(); all != want || most != 1 {
+		s.T.Errorf("%d moves, at most %d of one shard, want %d and 1", all, most, want)
+	}
+}
+
 // moved returns how many moves there have been since it was last called, and the most of one shard.
 func (s *stage) moved() (all, most int) {
 	s.mu.Lock()
@@ -192,15 +216,11 @@ func (m *member) context(shard int) context.Context {
 	return m.works[shard]
 }
 
-// some returns the lowest shard that the member works on.
-func (m *member) some() int {
+// some returns a shard that the member works on.
+func (m *member) some() (shard int) {
 	m.s.mu.Lock()
 	defer m.s.mu.Unlock()
-	for n := range m.s.size {
-		if m.has[n] != nil {
-			return n
-		}
+	for shard = range m.has {
 	}
-	m.s.T.Fatalf("%s has no shard", m.id)
-	return -1
+	return shard
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
+func TestMain(m *testing.M) { redistest.Main(m) }
+
 // asker plays the scripts. The keys are n, t, w and a.
 type asker struct {
 	scripttest.Player
@@ -386,9 +388,9 @@ func TestFailingMidway(t *testing.T) {
 			a.Do(tc.before...)
 		}
 		given()
-		reply, again := a.Ask(time.Minute, tc.command), ""
+		reply := a.Ask(time.Minute, tc.command)
 		state := a.state()
-		again = a.Ask(time.Minute, tc.command)
+		again := a.Ask(time.Minute, tc.command)
 		send := func() error { _, err := a.Eval(time.Minute, tc.command); return err }
 		for k, err := range scripttest.Failures(m, given, send) {
 			a.state() // it fails if an expiry or an owner is missing

@@ -133,27 +133,6 @@ func TestEachHolderHasTheLowestNumberThatIsFree(t *testing.T) {
 	})
 }
 
-// A number that is renewed stays its holder's; its key goes when its holder dies.
-func TestTheNumberOfADeadHolderComesBackAfterItsLease(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		s := q.Slots(name, 1)
-		held := get(t, p.Slots(name, 1, slots.Lease(holdfast.Renewed(10*time.Second))), 0)
-		w.At(time.Minute)
-		p.Unplug(true)
-		a := wait(t.Context(), w, s)
-		begin := w.Now()
-		a.gets(t, 0, 10*time.Second)
-		if d := w.Now() - begin; d < 5*time.Second {
-			t.Errorf("after %v, though it was renewed a moment before", d)
-		}
-		redistest.Is(t, "the holder, who is notified first", held.Err(), holdfast.ErrLost)
-		release(t, a.slot)
-		_ = held.Release(t.Context())
-		p.Unplug(false)
-	})
-}
-
 func TestWaitersTakeTurnsAcrossProcesses(t *testing.T) {
 	for _, mute := range []bool{false, true} {
 		t.Run(fmt.Sprintf("mute=%v", mute), func(t *testing.T) {
@@ -203,69 +182,62 @@ func TestATryDoesNotOvertake(t *testing.T) {
 	})
 }
 
-func TestThePreferredNumber(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		seven := p.Slots(name, 10, slots.Prefer(7))
-		a, b := get(t, seven, 7), get(t, seven, 0)
-		c := get(t, p.Slots(name, 10), 1)
-		release(t, a)
-		d := get(t, seven, 7)
-		release(t, b, c, d)
-	})
-}
-
 // Those that have died or lost their number leave it in quarantine. Who releases it does not.
 func TestQuarantine(t *testing.T) {
-	const d, length = time.Minute, 10 * time.Second
+	const length = 10 * time.Second
 	// renewals has each renewal meet that fault.
 	renewals := func(p *world.Process, fault redistest.Fault) {
 		p.Always(world.SlotsRenewRun, fault)
 	}
+	dies := func(_ *testing.T, p *world.Process, _ slots.Slot) { p.Unplug(true) }
 	released := func(t *testing.T, s slots.Slot) {
 		<-s.Done()
 		redistest.Is(t, "Release", s.Release(t.Context()), holdfast.ErrLost)
 	}
 	for what, tc := range map[string]struct {
 		lose  func(t *testing.T, p *world.Process, s slots.Slot)
+		rests time.Duration
 		grace time.Duration
 		least time.Duration // how long nobody else has it
 	}{
-		"its process dies": {func(t *testing.T, p *world.Process, s slots.Slot) { p.Unplug(true) }, 0, d + length},
+		"its process dies":                       {dies, time.Minute, 0, time.Minute + length},
+		"its process dies, and it need not rest": {dies, 0, 0, length},
 		"it is not renewed, and released when it is lost": {func(t *testing.T, p *world.Process, s slots.Slot) {
 			renewals(p, redistest.ReplyError("ERR not now"))
 			released(t, s)
-		}, 0, d + length},
+		}, time.Minute, 0, time.Minute + length},
 		"it is not renewed, and released when its grace begins": {func(t *testing.T, p *world.Process, s slots.Slot) {
 			renewals(p, redistest.ReplyError("ERR not now"))
 			released(t, s)
-		}, length / 2, d + length/2},
+		}, time.Minute, length / 2, time.Minute + length/2},
 		"a server says that it is gone, and it is released": {func(t *testing.T, p *world.Process, s slots.Slot) {
 			renewals(p, redistest.Reply(fmt.Sprintf("*2\r\n:0\r\n:%d\r\n", time.Now().UnixMicro())))
 			released(t, s)
-		}, 0, d + length/3},
+		}, time.Minute, 0, time.Minute + length/3},
 	} {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, w *world.World) {
 				p, q := w.Process(), w.Process()
 				s := q.Slots(name, 1)
-				held := get(t, p.Slots(name, 1, slots.Quarantine(d), slots.Lease(holdfast.Renewed(length), holdfast.Grace(tc.grace))), 0)
+				held := get(t, p.Slots(name, 1, slots.Quarantine(tc.rests), slots.Lease(holdfast.Renewed(length), holdfast.Grace(tc.grace))), 0)
 				begin := w.Now()
 				tc.lose(t, p, held)
 				a := wait(t.Context(), w, s)
-				a.gets(t, 0, d+length)
+				a.gets(t, 0, tc.rests+length)
+				redistest.Is(t, "the holder, notified first", held.Err(), holdfast.ErrLost)
 				if after := w.Now() - begin; after < tc.least-length/20 || after > tc.least+length/20 {
 					t.Errorf("given out again after %v, want %v", after, tc.least)
 				}
 				release(t, a.slot)
 				release(t, get(t, s, 0))
+				_ = held.Release(t.Context())
 				p.Unplug(false)
 			})
 		})
 	}
 	t.Run("it is released", func(t *testing.T) {
 		play(t, func(t *testing.T, w *world.World) {
-			s := w.Process().Slots(name, 1, slots.Quarantine(d))
+			s := w.Process().Slots(name, 1, slots.Quarantine(time.Minute))
 			release(t, get(t, s, 0))
 			release(t, get(t, s, 0))
 		})
@@ -348,21 +320,5 @@ func TestWhatIsWrongWithTheArgumentsIsSaidByEachCall(t *testing.T) {
 			}
 		}
 		world.Equal(t, p.Runs(""), 0, "%d requests")
-	})
-}
-
-// Do finds the number in the context of its work.
-func TestTheNumberUnderDo(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		s := w.Process().Slots(name, 2)
-		err := holdfast.Do(t.Context(), s.Locker(), func(ctx context.Context) error {
-			slot, ok := s.LeaseFrom(ctx)
-			if !ok || slot.Number() != 0 {
-				t.Errorf("number %d, %v", slot.Number(), ok)
-			}
-			release(t, get(t, s, 1))
-			return nil
-		})
-		redistest.Check(t, err)
 	})
 }

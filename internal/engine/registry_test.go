@@ -5,7 +5,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,8 +17,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
-
-var discard = slog.New(slog.DiscardHandler)
 
 // fakeHold is a Held that leaves the registry when it is ended, as real holds do.
 type fakeHold struct {
@@ -92,43 +89,6 @@ func TestRegistryKeepsSeveralHoldsOfAKey(t *testing.T) {
 	})
 }
 
-func TestCloseEndsEveryHold(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		all := []*fakeHold{hold(e, "k"), hold(e, "k"), hold(e, "j")}
-		e.Close()
-		for i, h := range all {
-			if h.times() != 1 {
-				t.Fatalf("%d was ended %d times", i, h.times())
-			}
-			mustMatch(t, h.ended[0], errs.Closed)
-		}
-	})
-}
-
-// Many goroutines register, end and unregister holds of the same keys: none is missed, and none is left.
-func TestRegistryUnderLoad(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		var wg sync.WaitGroup
-		for i := range 16 {
-			wg.Go(func() {
-				key := string(rune('a' + i%3))
-				for n := range 1000 {
-					h := hold(e, key)
-					if !e.Holds(key) && h.times() == 0 {
-						t.Error("held, and Holds says no")
-					}
-					if n%10 == 0 {
-						e.EndHeld(key, h.holder, errs.Lost)
-					}
-					e.Unregister(key, h)
-				}
-			})
-		}
-		wg.Wait()
-		redistest.Equal(t, len(e.registry.byKey), 0, "%d keys are left")
-	})
-}
-
 func TestNewRefusesWhatConnRefuses(t *testing.T) {
 	e, err := New(nil, nil, discard)
 	if e != nil {
@@ -148,7 +108,7 @@ func TestAClusterThatDoesNotSayHowReleasesAreToldIsGuessed(t *testing.T) {
 		})
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: proxy.Dial})
 		defer rdb.Close()
-		e, err := New(rdb, nil, slog.New(slog.DiscardHandler))
+		e, err := New(rdb, nil, discard)
 		redistest.Must(t, err)
 		defer e.Close()
 		start := time.Now()

@@ -17,19 +17,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// thing is a Resource. The tests ask only its kind, name and key.
-type thing struct {
-	Resource
-	kind, key string
-}
+// thing is a Resource of which the tests ask only its kind, name and key.
+type thing struct{ Resource }
 
-func (r thing) Kind() string { return r.kind }
-func (r thing) Name() string { return r.key }
-func (r thing) Key() string  { return r.key }
+func (thing) Kind() string { return "mutex" }
+func (thing) Name() string { return "a" }
+func (thing) Key() string  { return "a" }
 
 // someLease returns a lease that is held locally, and a function that ends it.
-func someLease(e *engine.Engine, r Resource) (l *Lease, endIt func(how end)) {
-	h := &hold{engine: e, resource: r, counted: counted{count: 1}}
+func someLease(e *engine.Engine) (l *Lease, endIt func(how end)) {
+	h := &hold{engine: e, resource: thing{}, counted: counted{count: 1}}
 	l = &h.first
 	l.hold, h.leases, h.deadline = h, l, time.Now().Add(time.Hour)
 	return l, func(how end) {
@@ -54,8 +51,7 @@ func TestErrDoesNotWaitForTheScheduler(t *testing.T) {
 	e, err := engine.New(redistest.Mini(t).Client(), nil, slog.New(slog.DiscardHandler))
 	redistest.Must(t, err)
 	defer e.Close()
-	l, _ := someLease(e, thing{nil, "mutex", "a"})
-	l.hold.deadline = time.Now().Add(time.Hour)
+	l, _ := someLease(e)
 	e.Register("a", l.hold)
 	redistest.Check(t, l.Err())
 	l.hold.deadline = time.Now().Add(-time.Millisecond)
@@ -69,7 +65,7 @@ func TestErrDoesNotWaitForTheScheduler(t *testing.T) {
 
 func TestContextEndsWithTheLease(t *testing.T) {
 	for how, cause := range map[end]error{byLoss: errs.Lost, byRelease: errs.Released, byMaxHold: errs.MaxHold, byClose: errs.Closed} {
-		l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
+		l, end := someLease(new(engine.Engine))
 		before := l.Context(t.Context())
 		deeper, cancel := context.WithCancel(before)
 		defer cancel()
@@ -99,7 +95,7 @@ func TestContextFollowsItsParent(t *testing.T) {
 	deadline, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "value"), time.Now().Add(time.Hour))
 	defer cancel()
 	parent, end := context.WithCancelCause(deadline)
-	l, endIt := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
+	l, endIt := someLease(new(engine.Engine))
 	defer endIt(byRelease)
 	ctx := l.Context(parent)
 	want, _ := parent.Deadline()
@@ -116,7 +112,7 @@ func TestContextFollowsItsParent(t *testing.T) {
 // not accumulate.
 func TestContextIsFreedWithItsParent(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
-		l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
+		l, end := someLease(new(engine.Engine))
 		for range 1000 {
 			parent, cancel := context.WithCancel(context.Background())
 			ctx := l.Context(parent)
@@ -143,7 +139,7 @@ func TestContextIsFreedWithItsParent(t *testing.T) {
 func TestContextEndsOnce(t *testing.T) {
 	for range 200 {
 		redistest.Bubble(t, func(t *testing.T) {
-			l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
+			l, end := someLease(new(engine.Engine))
 			parent, cancel := context.WithCancel(context.Background())
 			ctx := l.Context(parent)
 			go cancel()
@@ -155,46 +151,11 @@ func TestContextEndsOnce(t *testing.T) {
 	}
 }
 
-func TestCarried(t *testing.T) {
-	one, two := new(engine.Engine), new(engine.Engine)
-	a, b := thing{nil, "mutex", "a"}, thing{nil, "mutex", "b"}
-	la, endA := someLease(one, a)
-	lb, endB := someLease(one, b)
-	ctx := lb.Context(la.Context(t.Context()))
-	for _, tc := range []struct {
-		what   string
-		engine *engine.Engine
-		r      Resource
-		want   *Lease
-	}{
-		{"the outer", one, a, la},
-		{"the inner", one, b, lb},
-		{"another key", one, thing{nil, "mutex", "c"}, nil},
-		{"another kind", one, thing{nil, "semaphore", "a"}, nil},
-		{"another Client", two, a, nil},
-	} {
-		redistest.Equal(t, Carried(ctx, tc.engine, tc.r), tc.want, "%p, want %p (%s)", tc.want, tc.what)
-	}
-	again, endAgain := someLease(one, a)
-	if got := Carried(again.Context(ctx), one, a); got != again {
-		t.Error("the nearest lease is not the one that counts")
-	}
-	if got := Carried(t.Context(), one, a); got != nil {
-		t.Error("a plain context carries a lease")
-	}
-	endAgain(byRelease)
-	endB(byRelease)
-	endA(byLoss)
-	if got := Carried(ctx, one, a); got != la {
-		t.Error("an ended lease is not carried, so that its context would be a new owner")
-	}
-}
-
 // A goroutine that has waited on Done finds that every context has ended. This is also true if no
 // goroutine had asked for the Done channel before the end.
 func TestContextsEndBeforeDoneIsClosed(t *testing.T) {
 	for _, asked := range []bool{true, false} {
-		l, endIt := someLease(new(engine.Engine), thing{kind: "mutex", key: "a"})
+		l, endIt := someLease(new(engine.Engine))
 		l.Context(t.Context())
 		if asked {
 			l.Done()
@@ -223,7 +184,7 @@ func TestContextsEndBeforeDoneIsClosed(t *testing.T) {
 // A loss that the process found out late is reported as such: no renewal has failed.
 func TestALossIsSaidToBeThatOfAProcessThatStoodStill(t *testing.T) {
 	e := new(engine.Engine)
-	l, _ := someLease(e, thing{kind: "mutex", key: "a"})
+	l, _ := someLease(e)
 	h, deadline := l.hold, time.Now()
 	h.deadline = deadline
 	if _, gone := h.expire(deadline.Add(12 * time.Second)); !gone {

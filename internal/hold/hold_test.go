@@ -1,4 +1,4 @@
-// How small a hold is, the margin of a lease, and times that may be zero.
+// How small a hold is, the margin of a lease, times that may be zero, and what the documents say of leases.
 
 package hold
 
@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -33,11 +34,6 @@ func TestAHoldThatWasReleasedIsForgottenByTheScheduler(t *testing.T) {
 	})
 }
 
-// keyed is a resource that has a key and nothing else.
-type keyed struct{ Resource }
-
-func (keyed) Key() string { return "k" }
-
 // wantForgotten fails the test if anything still refers to a hold after end has run on it.
 func wantForgotten(t *testing.T, end func(h *hold)) {
 	t.Helper()
@@ -47,7 +43,7 @@ func wantForgotten(t *testing.T, end func(h *hold)) {
 	redistest.Must(t, err)
 	defer e.Close()
 	ended := func() weak.Pointer[hold] {
-		h := &hold{engine: e, resource: keyed{}}
+		h := &hold{engine: e, resource: thing{}}
 		end(h)
 		return weak.Make(h)
 	}()
@@ -88,4 +84,26 @@ func TestEarlierAndLater(t *testing.T) {
 func TestMain(m *testing.M) {
 	logging.Disable() // go-redis logs every connection that a test refuses
 	redistest.Main(m)
+}
+
+func TestTheDocumentsSayHowLongLeasesLast(t *testing.T) {
+	doctest.Says(t, DefaultLease, "docs/guarantees.md", "lease of {} survives")
+	doctest.Says(t, DefaultLease, "docs/redisson-interop.md", "Both are {} by default")
+	doctest.Says(t, wholeAfter, "docs/architecture.md", "the whole lease {} later")
+	doctest.Says(t, wholeAfter, "docs/hand-over.md", "**{} later it asks", "the renewal after {}")
+	doctest.Says(t, wholeAfter, "docs/mutex.md", "renew.lua, {} later", "and {} later one for its whole lease")
+	doctest.Says(t, DefaultLease, "docs/redisson-side-by-side.md", "with a lease of {}")
+	doctest.Says(t, DefaultLease, "docs/how-to/leader.md", "its lease is over: {} by default")
+	doctest.Says(t, DefaultLocalHandoffs, "README.md", "{} times or for 10 ms")
+	doctest.Says(t, DefaultLocalHandoffs, "docs/mutex.md", "{} times or for 10 ms")
+	doctest.Says(t, DefaultLocalHandoffs, "docs/guarantees.md", "{} times or for")
+	doctest.Says(t, DefaultLocalHandoffs, "docs/architecture.md", "{} times or for 10 ms")
+	doctest.Says(t, DefaultLocalHandoffs, "options.go", "The default is {} times or 10 ms")
+	doctest.Says(t, DefaultLocalHandoffs, "lease/options.go", "The default is {} times and 10 ms")
+	doctest.Says(t, DefaultCohortTime, "README.md", "1000 times or for {}")
+	doctest.Says(t, DefaultCohortTime, "docs/guarantees.md", "1000 times or for {}")
+	doctest.Says(t, DefaultCohortTime, "docs/architecture.md", "1000 times or for {}")
+	doctest.Says(t, DefaultCohortTime, "options.go", "The default is 1000 times or {}")
+	doctest.Says(t, DefaultCohortTime, "lease/options.go", "The default is 1000 times and {}")
+	doctest.Says(t, MaxLocalHandoffs, "lease/options.go", "n is at most {}")
 }

@@ -26,13 +26,11 @@ type scene struct {
 func withHanded(t *testing.T, n int, test func(sc *scene)) {
 	t.Helper()
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		sc := &scene{t: t, l: l, s: s, x: &server{seats: make(map[int64]bool)}}
-		sc.x.take(time.Time{})
+		sc := &scene{t: t, l: l, s: s, x: &server{thing: thing{held: true}, seats: make(map[int64]bool)}}
 		for i := range n {
 			w := sc.x.waiting(101+int64(i), Terms{})
 			w.Place.Lasts = 2 * PollBound
 			sc.waiters = append(sc.waiters, wait(l, w))
-			synctest.Wait()
 		}
 		time.Sleep(10 * time.Millisecond) // subscribed, and seated
 		sc.hand(101, 7)
@@ -92,8 +90,6 @@ func TestTheNextTakesItsSeatItself(t *testing.T) {
 		time.Sleep(seatDelay)
 		sc.wantAsked(102)
 		redistest.Equal(t, sc.l.TakeSeat("k"), 0, "and %d takes another")
-		sc.waiters[1].cancel()
-		<-sc.waiters[1].done
 	})
 }
 
@@ -123,8 +119,6 @@ func TestSeatedTooLate(t *testing.T) {
 		}
 		time.Sleep(PollBound)
 		sc.wantAsked(102)
-		sc.waiters[1].cancel()
-		<-sc.waiters[1].done
 	})
 }
 

@@ -121,6 +121,9 @@ func (x *thing) try(lease time.Duration) asker {
 	}
 }
 
+// taken returns a thing that another process holds without end.
+func taken() *thing { return &thing{held: true} }
+
 // take makes another process hold the thing until an instant, or without end.
 func (x *thing) take(until time.Time) {
 	x.mu.Lock()
@@ -156,6 +159,7 @@ type caller struct {
 	ended  time.Time
 }
 
+// wait starts a wait, and returns when it goes on in the background, or has ended.
 func wait(l *client, w *Want) *caller {
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &caller{cancel: cancel, done: make(chan struct{})}
@@ -164,6 +168,7 @@ func wait(l *client, w *Want) *caller {
 		x.out, x.err = l.Wait(ctx, w)
 		x.ended = time.Now()
 	}()
+	synctest.Wait()
 	return x
 }
 
@@ -177,7 +182,6 @@ func queue(l *client, n int, w *Want) []*caller {
 	all := make([]*caller, n)
 	for i := range all {
 		all[i] = wait(l, w)
-		synctest.Wait()
 	}
 	return all
 }

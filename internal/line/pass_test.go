@@ -75,12 +75,10 @@ func (x *server) seated(t *testing.T) (owner int64) {
 // inLine starts n waiters for a thing that another process holds. Their owners are numbered from
 // 101.
 func inLine(l *client, n int) (*server, []*caller) {
-	x := &server{seats: make(map[int64]bool)}
-	x.take(time.Time{})
+	x := &server{thing: thing{held: true}, seats: make(map[int64]bool)}
 	waiters := make([]*caller, n)
 	for i := range n {
 		waiters[i] = wait(l, x.waiting(101+int64(i), alike))
-		synctest.Wait()
 	}
 	time.Sleep(10 * time.Millisecond) // subscribed, and seated
 	return x, waiters
@@ -102,7 +100,7 @@ func TestPassOn(t *testing.T) {
 			}
 		}
 		for range 3 {
-			first, second := follow(l, x, 7), follow(l, x, 8)
+			first, second := wait(l, x.waiting(7, alike)), wait(l, x.waiting(8, alike))
 			passTo(first)
 			passTo(second)
 		}
@@ -123,15 +121,11 @@ func TestPassOn(t *testing.T) {
 // A lease is not passed on to a waiter with other terms, and it does not skip that waiter.
 func TestPassOnEqualTermsOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
-		_, waiters := inLine(l, 2)
+		inLine(l, 2)
 		for _, terms := range []Terms{{}, {Lease: time.Second}, {Lease: time.Minute, MaxHold: time.Minute}} {
 			if l.Pass("k", terms, "it") {
 				t.Errorf("passed on %+v", terms)
 			}
-		}
-		for _, w := range waiters {
-			w.cancel()
-			<-w.done
 		}
 	})
 }
@@ -229,13 +223,6 @@ func TestPassedToAWaiterThatGivesUp(t *testing.T) {
 	})
 }
 
-// follow starts a wait of the owner with that number.
-func follow(l *client, x *server, owner int64) *caller {
-	f := wait(l, x.waiting(owner, alike))
-	synctest.Wait()
-	return f
-}
-
 // A follower that is cancelled in the moment in which it is passed the thing either has it or
 // leaves it to the head. A follower that becomes the head in that moment leaves the line as a head
 // does, and takes the seat with it.
@@ -243,7 +230,7 @@ func TestFollowerGivesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
 		for range 100 {
 			x, heads := inLine(l, 1)
-			f := follow(l, x, 7)
+			f := wait(l, x.waiting(7, alike))
 			f.cancel()
 			passed := l.Pass("k", alike, "it")
 			<-f.done
@@ -257,7 +244,7 @@ func TestFollowerGivesUp(t *testing.T) {
 				l.Abandon("k")
 				continue
 			}
-			g := follow(l, x, 8)
+			g := wait(l, x.waiting(8, alike))
 			heads[0].cancel()
 			g.cancel()
 			<-heads[0].done

@@ -18,8 +18,7 @@ import (
 // change the order of the others.
 func TestAHeadThatLeavesHandsOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x := new(thing)
-		x.take(time.Time{})
+		x := taken()
 		all := queue(l, 8, waiting(x, -1))
 		all[0].leave(t) // the head
 		all[3].leave(t) // in the middle
@@ -47,8 +46,7 @@ func TestAHeadThatLeavesHandsOn(t *testing.T) {
 func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 	for _, ahead := range []int{0, 1, 3} { // grants within this process before
 		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-			x := new(thing)
-			x.take(time.Time{})
+			x := taken()
 			all := queue(l, ahead, waiting(x, time.Hour))
 			// The leaver's context is cancelled while it asks.
 			leaver := waiting(x, time.Hour)
@@ -62,9 +60,7 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 				return x.try(time.Hour)(ctx, ask)
 			})
 			left = wait(l, leaver)
-			synctest.Wait()
 			next := wait(l, waiting(x, time.Hour))
-			synctest.Wait()
 			for _, w := range all {
 				x.release(s)
 				mustBeNext(t, w, next)
@@ -84,8 +80,7 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 func TestPollFindsAnUntoldRelease(t *testing.T) {
 	for _, end := range []time.Duration{-1, PollBound + time.Millisecond, 5 * PollBound / 2, time.Hour} {
 		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-			x := new(thing)
-			x.take(time.Time{})
+			x := taken()
 			if end > 0 {
 				x.take(time.Now().Add(end))
 			}
@@ -156,10 +151,8 @@ func TestAMissedMessageReplacesTheConnection(t *testing.T) {
 		proxy := s.Proxy()
 		l := newClient(t, proxy.Client(t))
 		defer l.Close()
-		x := new(thing)
-		x.take(time.Time{})
+		x := taken()
 		w := wait(l, waiting(x, -1))
-		synctest.Wait()
 		proxy.BlackHole()
 		begun := time.Now()
 		x.release(s)
@@ -170,7 +163,6 @@ func TestAMissedMessageReplacesTheConnection(t *testing.T) {
 
 		time.Sleep(1100 * time.Millisecond) // the time in which the PING gets no answer
 		next := wait(l, waiting(x, -1))
-		synctest.Wait()
 		x.release(s)
 		mustBeNext(t, next)
 		proxy.Cut() // or the server would never notice that the silent connection is dead
@@ -237,8 +229,7 @@ func TestWaitingIsNeverHot(t *testing.T) {
 // An error of one waiter's try ends that wait and no other.
 func TestFailedTryIsItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x := new(thing)
-		x.take(time.Time{})
+		x := taken()
 		boom := errors.New("boom")
 		fail := false
 		failing := waiting(x, -1)
@@ -249,9 +240,7 @@ func TestFailedTryIsItsOwn(t *testing.T) {
 			return x.try(-1)(ctx, ask)
 		})
 		first := wait(l, failing)
-		synctest.Wait()
 		second := wait(l, waiting(x, -1))
-		synctest.Wait()
 		fail = true
 		x.release(s)
 		mustBeNext(t, second)
@@ -266,8 +255,7 @@ func TestFailedTryIsItsOwn(t *testing.T) {
 func TestCloseEndsEveryWait(t *testing.T) {
 	for what, all := range map[string]func(l *client) []*caller{
 		"no queue": func(l *client) []*caller {
-			x := new(thing)
-			x.take(time.Time{})
+			x := taken()
 			return queue(l, 5, waiting(x, -1))
 		},
 		"a place of the process": func(l *client) []*caller {
@@ -286,8 +274,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 					t.Errorf("%s: %d returned after %v", what, i, took)
 				}
 			}
-			held := new(thing)
-			held.take(time.Time{})
+			held := taken()
 			_, err := l.Wait(t.Context(), waiting(held, -1))
 			mustMatch(t, err, errs.Closed)
 		})
@@ -297,8 +284,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 // When the Client closes, those behind the head do not wait for the answer to the head's request.
 func TestCloseEndsTheWaitBehindAHeadThatAsks(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x := new(thing)
-		x.take(time.Time{})
+		x := taken()
 		answered, slow := make(chan struct{}), false
 		head := waiting(x, -1)
 		held := head.Asker
@@ -309,9 +295,7 @@ func TestCloseEndsTheWaitBehindAHeadThatAsks(t *testing.T) {
 			return held.Try(ctx, ask)
 		})
 		first := wait(l, head)
-		synctest.Wait()
 		second := wait(l, waiting(x, -1))
-		synctest.Wait()
 		slow = true
 		s.Publish(channel, "0")
 		synctest.Wait() // the head asks
@@ -366,13 +350,11 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		free := new(thing)
 		light := &Want{Key: "k/1", Group: "k", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
-		big := new(thing)
-		big.take(time.Time{})
+		big := taken()
 		heavy := &Want{Key: "k/5", Group: "k", Channel: channel, Asker: big.try(-1), Grant: Shared, Weight: 5}
 		other := &Want{Key: "j/1", Group: "j", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
 
 		waits := wait(l, heavy)
-		synctest.Wait()
 		if out, err := l.Wait(t.Context(), light); out.Waited || err != nil {
 			t.Errorf("at once: waited %v, %v", out.Waited, err)
 		}

@@ -1,4 +1,5 @@
-// These tests run the scripts of what is asked of a holder, each step twice, as if its reply were lost.
+// These tests run the scripts of what is asked of a holder, each step twice, as if its reply were lost; and read
+// messages.
 
 package lockhash
 
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
@@ -162,4 +164,22 @@ func TestClaimScript_Many(t *testing.T) {
 			t.Errorf("%d are listed; the first is told %s", len(strings.Fields(list)), got)
 		}
 	})
+}
+
+// A message of another form, as a later version or another program may send it, hands nothing over.
+func TestHandOver(t *testing.T) {
+	for message, want := range map[string]line.HandOver{
+		"101 7 2500":   {Owner: 101, Token: 7, Left: 2500 * time.Millisecond},
+		"0":            {},
+		"00":           {},
+		"":             {},
+		"101 7":        {},
+		"101 7 2500 1": {},
+		"101 7 2500 ":  {},
+		"101 7 soon":   {},
+	} {
+		if got := new(Queue).HandOver(message); got != want {
+			t.Errorf("%q hands over %+v, want %+v", message, got, want)
+		}
+	}
 }

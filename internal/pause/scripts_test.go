@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -76,11 +77,8 @@ func TestScripts(t *testing.T) {
 					t.Errorf("%s: run %d: left %q, want %q", what, run, got, tc.after)
 				}
 			}
-			for k, fired := 1, true; fired; k++ {
-				given()
-				disarm := mini.FailInside(k)
-				rdb.Eval(t.Context(), tc.source, []string{key}, tc.args...)
-				fired = disarm()
+			send := func() error { return rdb.Eval(t.Context(), tc.source, []string{key}, tc.args...).Err() }
+			for range scripttest.Failures(mini, given, send) {
 				left(t, rdb)
 			}
 		}

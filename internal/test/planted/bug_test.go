@@ -1,4 +1,5 @@
-// A bug is data, and some rules hold for each bug.
+// A bug is data, and some rules hold for each bug. Tests run in steps: a bug is caught in one of them, the sooner the
+// better.
 
 package planted
 
@@ -76,4 +77,24 @@ func testsOf(t *testing.T, pkg string) []string {
 		}
 	}
 	return named[pkg]
+}
+
+// step is what runs a test. See docs/testing.md.
+type step int
+
+const (
+	virtual step = iota // go test: virtual time, no server
+	servers             // HOLDFAST_SERVERS=1: real servers, no bound in real time
+	long                // and HOLDFAST_LONG: bounds in real time
+)
+
+func (s step) String() string { return []string{"virtual", "servers", "long"}[s] }
+
+// environment returns the variables that run the tests of the step. A tenth of each count is enough.
+func (s step) environment() []string {
+	return [][]string{
+		{"HOLDFAST_SERVERS=", "HOLDFAST_LONG="},
+		{"HOLDFAST_SERVERS=1", "HOLDFAST_LONG="},
+		{"HOLDFAST_SERVERS=1", "HOLDFAST_LONG=bounds"},
+	}[s]
 }

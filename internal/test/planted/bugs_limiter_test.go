@@ -53,7 +53,7 @@ var limiterBugs = []bug{
 		at: "limiter Limiter.rateInForce", old: "!first && (f.looking || time.Since(f.looked) < fresh)", new: "!first && false"},
 	{name: "calls that go out together do not learn which rate is in force", by: "limiter TestAllow_ManyAtOnce",
 		at: "limiter Limiter.takeNow", old: "if a.part {", new: "if a.part && false {"},
-	{name: "each call of a share asks", by: "limiter TestShare_ACommandForEachK TestShare_ManyAtOnce",
+	{name: "each call of a share asks", by: "limiter TestShare_ACommandForEachK",
 		at: "limiter share.deal", old: "s.left += units - left"},
 	{name: "calls that come at the same time ask one by one", by: "limiter TestAllow_CallsThatWaitAskTogether",
 		at: "limiter share.free", old: "s.asking < atOnce && s.size <= 1", new: "s.size <= 1"},

@@ -23,7 +23,7 @@ var slotsBugs = []bug{
 		at: "slots/lua/turns.lua purge", old: "'-inf', text(ms)", new: "'-inf', '-1'"},
 	{name: "those that wait for a number are not notified", by: "slots TestWaitersTakeTurnsAcrossProcesses",
 		at: "slots/lua/release.lua", old: "if freed or marked then", new: "if false then"},
-	{name: "a preferred number is taken from its holder", by: "slots TestThePreferredNumber TestScripts",
+	{name: "a preferred number is taken from its holder", by: "slots TestScripts",
 		at: "slots/lua/acquire.lua", old: "number < 0 or not comesBack(number)", new: "number < 0"},
 	{name: "another number of slots is not noticed", by: "slots TestAnotherSizeIsNoticed TestScripts",
 		at: "slots/lua/acquire.lua", old: "return there ~= size and there", new: "return false"},

@@ -14,8 +14,6 @@
 //	go test ./internal/test/planted -planted=all      all are, each in its step
 //	go test ./internal/test/planted -planted=all -in rlock,latch
 //	                                                  all that the tests in rlock and latch must catch
-//	go test ./internal/test/planted -v -run BugsByStep
-//	                                                  how many each step catches
 //
 // Some bugs the torture must see without any test that was written for them:
 //

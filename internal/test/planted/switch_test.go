@@ -6,10 +6,7 @@ package planted
 import (
 	"context"
 	"fmt"
-	"go/ast"
 	"go/build"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,9 +84,9 @@ func withSwitches(t *testing.T, bugs []bug) map[string]string {
 		e, d := b.edit(t), find(t, b.at)
 		dir := filepath.Dir(e.file)
 		if filepath.Ext(e.file) == ".lua" {
-			v := embedded(t, e.file)
+			v, _ := embedded(t, e.file)
 			dir = filepath.Dir(v.file)
-			if renamed := (edit{v.file, v.from, v.to, "original_lua"}); !slices.Contains(edits[v.file], renamed) {
+			if renamed := (edit{v.file, v.from, v.from + len("lua"), "original_lua"}); !slices.Contains(edits[v.file], renamed) {
 				edits[v.file] = append(edits[v.file], renamed)
 			}
 			if texts[dir] == nil {
@@ -149,35 +146,11 @@ func switchOf(t *testing.T, dir string, scripts map[string]text) string {
 	return s.String()
 }
 
-// variable is the name of a Go variable where it is declared.
-type variable struct {
-	name     string
-	file     string // its path in the module
-	from, to int
-}
-
-// embedded returns the variable that gives the texts of a script's folder. Its name is "" if its package has none.
-func embedded(t *testing.T, script string) variable {
+// embedded returns the variable that gives the texts of a script's folder, if its package has one.
+func embedded(t *testing.T, script string) (lua declaration, ok bool) {
 	t.Helper()
-	dir := filepath.Dir(filepath.Dir(script))
-	pkg, err := build.ImportDir(filepath.Join(root, dir), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range pkg.GoFiles {
-		fset := token.NewFileSet()
-		syntax, err := parser.ParseFile(fset, filepath.Join(root, dir, file), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for spec := range ast.Preorder(syntax) {
-			if v, ok := spec.(*ast.ValueSpec); ok && v.Names[0].Name == "lua" {
-				id := v.Names[0]
-				return variable{id.Name, filepath.Join(dir, file), fset.Position(id.Pos()).Offset, fset.Position(id.End()).Offset}
-			}
-		}
-	}
-	return variable{}
+	lua, ok = declarationsOf(t, filepath.Dir(filepath.Dir(script)))["lua"]
+	return lua, ok
 }
 
 // canSwitch reports whether the bug can stand beside what it replaces: it is in the body of a function, or in a script
@@ -186,7 +159,8 @@ func (b bug) canSwitch(t *testing.T) bool {
 	t.Helper()
 	e, d := b.edit(t), find(t, b.at)
 	if filepath.Ext(e.file) == ".lua" {
-		return embedded(t, e.file).name != ""
+		_, ok := embedded(t, e.file)
+		return ok
 	}
 	return d.body.from < e.from && e.to < d.body.to
 }

@@ -67,11 +67,7 @@ func TestTheTableOfSupportedVersionsSaysWhatTheTestsUse(t *testing.T) {
 		}
 	}
 	for _, version := range found(t, "interop/build.go", `(?m)^\t(?:Newest|Last3|Oldest) = "([\d.]+)"`) {
-		wants = append(wants, struct {
-			row  string
-			cell int
-			text string
-		}{"Redisson", testedOn, version})
+		wants = append(wants, wanted{"Redisson", testedOn, version})
 	}
 	for _, want := range wants {
 		if cell := row(t, want.row)[want.cell]; !strings.Contains(cell, want.text) {

@@ -3,11 +3,7 @@
 package repo
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -115,30 +111,22 @@ func TestArrowsPointDown(t *testing.T) {
 // modules are not part of ./... and may import what they like.
 func importsOfModule(t *testing.T) map[string][]string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
-	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
 	}
 	imports := make(map[string][]string)
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var pkg struct {
-			ImportPath string
-			Imports    []string
-		}
-		if err := dec.Decode(&pkg); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatalf("go list: %v", err)
-		}
-		from, ours := relative(pkg.ImportPath)
+	for line := range strings.Lines(string(out)) {
+		paths := strings.Fields(line)
+		from, ours := relative(paths[0])
 		if !ours {
-			t.Fatalf("go list ./... lists %s, which is not of %s", pkg.ImportPath, module)
+			t.Fatalf("go list ./... lists %s, which is not of %s", from, module)
 		}
 		imports[from] = nil
-		for _, path := range pkg.Imports {
+		for _, path := range paths[1:] {
 			if to, ours := relative(path); ours {
 				imports[from] = append(imports[from], to)
 			}

@@ -107,7 +107,9 @@ func (c *sources) readFile(name string) {
 		case *ast.GenDecl:
 			for _, spec := range decl.Specs {
 				if spec, ok := spec.(*ast.ValueSpec); ok {
-					d.value(spec)
+					for i, value := range spec.Values {
+						d.values[spec.Names[i].Name] = value
+					}
 				}
 			}
 		}
@@ -118,13 +120,6 @@ func (c *sources) readFile(name string) {
 		}
 		return true
 	})
-}
-
-// value notes the variables of one declaration.
-func (d *declared) value(spec *ast.ValueSpec) {
-	for i, value := range spec.Values {
-		d.values[spec.Names[i].Name] = value
-	}
 }
 
 // loads reports whether call is one of conn.NewScript.

@@ -227,26 +227,6 @@ func firstOfEach(first, others redistest.Fault) func(redistest.Command) redistes
 	}
 }
 
-// Every fifth request ends its connection, unanswered. If a pipeline of twenty went first, none would get
-// through, and after each there would be a pause.
-func TestAfterAnOutageCallersAreServedAlsoByANetworkThatLosesRequests(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		calls := b.afterAnOutage(t, 100)
-		var n atomic.Int64
-		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
-			if isScript(c) && n.Add(1)%5 == 0 {
-				return redistest.DropBefore
-			}
-			return redistest.Pass
-		})
-		back := time.Now()
-		served(t, 5*time.Second, calls...)
-		if took := time.Since(back); took > 3*time.Second {
-			t.Errorf("the last of %d callers was answered %v after the server was back", len(calls), took)
-		}
-	})
-}
-
 // One request goes first: if a pipeline went, any loss in it would keep the server for one that fails.
 func TestOneRequestGoesFirstToAServerThatHasFailed(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -345,6 +325,9 @@ var usersFunctions = map[string]func(o *redis.Options, do func() error){
 	},
 	"CredentialsProviderContext": func(o *redis.Options, do func() error) {
 		o.CredentialsProviderContext = func(context.Context) (string, string, error) { return "", "", do() }
+	},
+	"StreamingCredentialsProvider": func(o *redis.Options, do func() error) {
+		o.StreamingCredentialsProvider = &stream{do: do}
 	},
 }
 

@@ -80,7 +80,8 @@ func onSockets(t *testing.T, test func(t *testing.T, b *bubble, soonest *atomic.
 	}
 }
 
-func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
+// A late answer is heard all the same. A caller can leave a silent server before its answer is late and after.
+func TestCallersAwaitAndLeaveALateServerOnASocket(t *testing.T) {
 	onSockets(t, func(t *testing.T, b *bubble, _ *atomic.Int64) {
 		before := b.dials.Load()
 		for range 3 {
@@ -93,12 +94,6 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 			}
 		}
 		redistest.Equal(t, b.dials.Load()-before, 0, "connected %d times more")
-	})
-}
-
-// A caller can leave a silent server before its answer is late and after.
-func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
-	onSockets(t, func(t *testing.T, b *bubble, _ *atomic.Int64) {
 		for _, after := range []time.Duration{0, patience - 1, patience + 1, 50 * time.Millisecond} {
 			b.proxy.OnCommand(onScripts(redistest.Silence))
 			begun, c := time.Now(), start(b.Manager, newCount("k"))

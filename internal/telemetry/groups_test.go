@@ -56,18 +56,3 @@ func TestWhatIsNoGroupIsOther(t *testing.T) {
 		t.Errorf("64 bytes are other: %v", got)
 	}
 }
-
-// The function is the user's, and is called while nothing is locked.
-func TestTheFunctionMayAskForAGroupItself(t *testing.T) {
-	var o *observed
-	o = grouped(t, func(name string) string {
-		if name == "outer" {
-			o.Kind(kind, "inner")
-		}
-		return name
-	})
-	o.acquire(t, "outer")
-	if got := o.acquisitions(t); got["outer"] != 1 {
-		t.Errorf("acquisitions %v", got)
-	}
-}

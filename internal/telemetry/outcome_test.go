@@ -92,18 +92,13 @@ func TestErrorType(t *testing.T) {
 		{"anything else", errors.New("tls: bad certificate"), "_OTHER"},
 		{"no error at all", nil, "_OTHER"},
 	} {
-		if got := recordedErrorType(t, tc.err); got != tc.want {
+		o := observe(t)
+		_, a := o.Acquire(t.Context(), kind, "orders:42")
+		a.End(telemetry.Acquired{Outcome: telemetry.OutcomeError, Err: tc.err})
+		if got := attributes(o.only(t))["error.type"]; got != tc.want {
 			t.Errorf("%s: error.type = %q, want %q", tc.name, got, tc.want)
 		}
 	}
-}
-
-func recordedErrorType(t *testing.T, err error) any {
-	t.Helper()
-	o := observe(t)
-	_, a := o.Acquire(t.Context(), kind, "orders:42")
-	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeError, Err: err})
-	return attributes(o.only(t))["error.type"]
 }
 
 // If a sentinel is added to package errs without a class, telemetry reports it as "_OTHER".

@@ -22,23 +22,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func TestNewRefusesWhatItCannotServe(t *testing.T) {
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
-	defer ring.Close()
-	for name, rdb := range map[string]redis.UniversalClient{
-		"nil":                  nil,
-		"nil *Client":          (*redis.Client)(nil),
-		"nil *ClusterClient":   (*redis.ClusterClient)(nil),
-		"*Ring":                ring,
-		"a type of somebody's": struct{ redis.UniversalClient }{},
-	} {
-		m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
-		if m != nil || !errors.Is(err, errs.BadArgument) {
-			t.Errorf("%s: %v, %v, want errs.BadArgument", name, m, err)
-		}
-	}
-}
-
 // New does no I/O, whatever client it is given.
 func TestNewDoesNoIO(t *testing.T) {
 	dial := func(context.Context, string, string) (net.Conn, error) {

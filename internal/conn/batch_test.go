@@ -104,32 +104,25 @@ func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 // was sent, so another is made.
 func TestARenewalOutlastsAConnectionThatWasClosedWhileIdle(t *testing.T) {
 	var last socketLike
-	inBubble(t, func(t *testing.T, b *bubble) {
-		node := nodeOf(t, b.Manager, "k")
-		for range 3 {
-			runOnce(t, b.Manager, node)
-			last.closed.Store(true)
-			time.Sleep(time.Minute)
-		}
-	}, last.keepLast)
-
-	inBubble(t, func(t *testing.T, b *bubble) { // nothing can be seen at the connection, as below TLS
-		node := nodeOf(t, b.Manager, "k")
-		for range 3 {
-			runOnce(t, b.Manager, node)
-			b.proxy.Cut()
-			time.Sleep(time.Minute)
-		}
-	})
-}
-
-// runOnce fails the test unless two calls are answered.
-func runOnce(t *testing.T, m *conn.Manager, node string) {
-	t.Helper()
-	for i, err := range m.RunOnce(t.Context(), time.Second, node, counts("k", "l")) {
-		if err != nil {
-			t.Errorf("call %d: %v", i, err)
-		}
+	for name, tc := range map[string]struct {
+		closed func(b *bubble)
+		option func(*redis.Options)
+	}{
+		"its end is seen":                   {func(*bubble) { last.closed.Store(true) }, last.keepLast},
+		"nothing can be seen, as below TLS": {func(b *bubble) { b.proxy.Cut() }, func(*redis.Options) {}},
+	} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			node := nodeOf(t, b.Manager, "k")
+			for range 3 {
+				for i, err := range b.RunOnce(t.Context(), time.Second, node, counts("k", "l")) {
+					if err != nil {
+						t.Errorf("%s: call %d: %v", name, i, err)
+					}
+				}
+				tc.closed(b)
+				time.Sleep(time.Minute)
+			}
+		}, tc.option)
 	}
 }
 

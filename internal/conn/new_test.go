@@ -59,7 +59,6 @@ func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
 }
 
 func TestTheNameOfAServer(t *testing.T) {
-	var none *redis.Client
 	for want, rdb := range map[string]redis.UniversalClient{
 		"redis.internal:6380": redis.NewClient(&redis.Options{Addr: "redis.internal:6380"}),
 		"/run/redis.sock":     redis.NewClient(&redis.Options{Network: "unix", Addr: "/run/redis.sock"}),
@@ -71,7 +70,7 @@ func TestTheNameOfAServer(t *testing.T) {
 		redistest.Equal(t, conn.ServerOf(rdb), want, "%q, want %q", want)
 		_ = rdb.Close()
 	}
-	for _, rdb := range []redis.UniversalClient{nil, none} {
+	for _, rdb := range []redis.UniversalClient{nil, (*redis.Client)(nil)} {
 		redistest.Equal(t, conn.ServerOf(rdb), "", "%q for a client that is nil")
 	}
 }

@@ -112,10 +112,8 @@ func (s *sentAs) watch(p *redistest.FaultProxy, rule func(c redistest.Command, b
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if bundled {
-			var keys int
-			_, _ = fmt.Sscan(c.Args[1], &keys)
 			s.bundles++
-			s.largest = max(s.largest, keys/2)
+			s.largest = max(s.largest, len(keysOf(c)))
 		} else {
 			s.single++
 		}

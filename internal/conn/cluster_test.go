@@ -92,25 +92,6 @@ func TestKeysOfASlotThatHasMovedAreDoubted(t *testing.T) {
 	})
 }
 
-// A call follows a slot that moves between IPv6 addresses, although Redis names IPv6 addresses
-// without brackets when it redirects a client.
-func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
-	c := redistest.IPv6Cluster(t, 2, 0)
-	m := newManager(t, c.Client(t))
-	mustRun(t, m, newCount("{moving}other"))
-	move := c.OpenSlot("{moving}")
-	mustRun(t, m, newCount("{moving}key")) // reached by ASK
-	if err := runBatch(t.Context(), t, m, nodeOf(t, m, "{moving}key"), counts("{moving}key"))[0]; err != nil {
-		t.Errorf("a renewal: %v", err)
-	}
-	move.Finish()
-	last := newCount("{moving}key")
-	mustRun(t, m, last) // reached by MOVED
-	if last.Int(2) < 3 {
-		t.Errorf("%d executions, want 3 at least", last.Int(2))
-	}
-}
-
 func TestAClusterWithoutSlotsSaysSo(t *testing.T) {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{redistest.Server(t, "--cluster-enabled", "yes").Addr()}})
 	defer rdb.Close()

@@ -20,13 +20,16 @@ import (
 const patience = 5 * time.Millisecond
 
 // socketLike is a connection in memory that says that it is a socket, and notes how soon, at the least, a
-// read was to give up.
+// read was to give up. At the socket can be seen that the other end has closed it.
 type socketLike struct {
 	net.Conn
 	soonest *atomic.Int64
+	closed  *atomic.Bool
 }
 
-func (c socketLike) SyscallConn() (syscall.RawConn, error) { return healthy{}, nil }
+func likeSocket(c net.Conn) socketLike { return socketLike{c, new(atomic.Int64), new(atomic.Bool)} }
+
+func (c socketLike) SyscallConn() (syscall.RawConn, error) { return seen{c.closed}, nil }
 
 func (c socketLike) SetReadDeadline(at time.Time) error {
 	if !at.IsZero() {
@@ -35,12 +38,18 @@ func (c socketLike) SetReadDeadline(at time.Time) error {
 	return c.Conn.SetReadDeadline(at)
 }
 
-// healthy is a raw connection at which there is nothing to see.
-type healthy struct{}
+// seen is a raw connection at which there is nothing to see but its end.
+type seen struct{ closed *atomic.Bool }
 
-func (healthy) Control(func(uintptr)) error    { return nil }
-func (healthy) Read(func(uintptr) bool) error  { return nil }
-func (healthy) Write(func(uintptr) bool) error { return nil }
+func (seen) Control(func(uintptr)) error    { return nil }
+func (seen) Write(func(uintptr) bool) error { return nil }
+
+func (s seen) Read(func(uintptr) bool) error {
+	if s.closed.Load() {
+		return io.EOF
+	}
+	return nil
+}
 
 // onSockets runs test with connections that look like sockets, plain and below TLS.
 func onSockets(t *testing.T, test func(t *testing.T, b *bubble, soonest *atomic.Int64)) {
@@ -55,7 +64,7 @@ func onSockets(t *testing.T, test func(t *testing.T, b *bubble, soonest *atomic.
 			}, dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
 				c, err := dial()
 				if err != nil || name == "TCP" {
-					return socketLike{c, soonest}, err
+					return socketLike{c, soonest, new(atomic.Bool)}, err
 				}
 				client, server := net.Pipe()
 				secured := tls.Server(server, &tls.Config{Certificates: []tls.Certificate{certificate}})
@@ -65,13 +74,14 @@ func onSockets(t *testing.T, test func(t *testing.T, b *bubble, soonest *atomic.
 						_, _ = c.Close(), server.Close()
 					}()
 				}
-				return tls.Client(socketLike{client, soonest}, &tls.Config{InsecureSkipVerify: true}), nil
+				return tls.Client(socketLike{client, soonest, new(atomic.Bool)}, &tls.Config{InsecureSkipVerify: true}), nil
 			}))
 		})
 	}
 }
 
-func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
+// A late answer is heard all the same. A caller can leave a silent server before its answer is late and after.
+func TestCallersAwaitAndLeaveALateServerOnASocket(t *testing.T) {
 	onSockets(t, func(t *testing.T, b *bubble, _ *atomic.Int64) {
 		before := b.dials.Load()
 		for range 3 {
@@ -84,12 +94,6 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 			}
 		}
 		redistest.Equal(t, b.dials.Load()-before, 0, "connected %d times more")
-	})
-}
-
-// A caller can leave a silent server before its answer is late and after.
-func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
-	onSockets(t, func(t *testing.T, b *bubble, _ *atomic.Int64) {
 		for _, after := range []time.Duration{0, patience - 1, patience + 1, 50 * time.Millisecond} {
 			b.proxy.OnCommand(onScripts(redistest.Silence))
 			begun, c := time.Now(), start(b.Manager, newCount("k"))

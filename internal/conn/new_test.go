@@ -22,23 +22,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func TestNewRefusesWhatItCannotServe(t *testing.T) {
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
-	defer ring.Close()
-	for name, rdb := range map[string]redis.UniversalClient{
-		"nil":                  nil,
-		"nil *Client":          (*redis.Client)(nil),
-		"nil *ClusterClient":   (*redis.ClusterClient)(nil),
-		"*Ring":                ring,
-		"a type of somebody's": struct{ redis.UniversalClient }{},
-	} {
-		m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
-		if m != nil || !errors.Is(err, errs.BadArgument) {
-			t.Errorf("%s: %v, %v, want errs.BadArgument", name, m, err)
-		}
-	}
-}
-
 // New does no I/O, whatever client it is given.
 func TestNewDoesNoIO(t *testing.T) {
 	dial := func(context.Context, string, string) (net.Conn, error) {
@@ -76,7 +59,6 @@ func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
 }
 
 func TestTheNameOfAServer(t *testing.T) {
-	var none *redis.Client
 	for want, rdb := range map[string]redis.UniversalClient{
 		"redis.internal:6380": redis.NewClient(&redis.Options{Addr: "redis.internal:6380"}),
 		"/run/redis.sock":     redis.NewClient(&redis.Options{Network: "unix", Addr: "/run/redis.sock"}),
@@ -88,7 +70,7 @@ func TestTheNameOfAServer(t *testing.T) {
 		redistest.Equal(t, conn.ServerOf(rdb), want, "%q, want %q", want)
 		_ = rdb.Close()
 	}
-	for _, rdb := range []redis.UniversalClient{nil, none} {
+	for _, rdb := range []redis.UniversalClient{nil, (*redis.Client)(nil)} {
 		redistest.Equal(t, conn.ServerOf(rdb), "", "%q for a client that is nil")
 	}
 }

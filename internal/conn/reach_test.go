@@ -28,11 +28,7 @@ import (
 func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
-		renewal := func() {
-			t.Helper()
-			redistest.Check(t, renew(t, time.Second, b.Manager))
-		}
-		renewal()
+		redistest.Check(t, renew(t, time.Second, b.Manager))
 		synctest.Wait() // the renewals have a connection of their own
 		b.down.Store(true)
 		before := b.dials.Load()
@@ -43,10 +39,10 @@ func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 		if b.dials.Load() == before {
 			t.Error("nobody has tried to make a connection for the second call")
 		}
-		renewal()
+		redistest.Check(t, renew(t, time.Second, b.Manager))
 		close(held)
 		served(t, time.Millisecond, calls...)
-		renewal()
+		redistest.Check(t, renew(t, time.Second, b.Manager))
 	})
 }
 
@@ -227,26 +223,6 @@ func firstOfEach(first, others redistest.Fault) func(redistest.Command) redistes
 	}
 }
 
-// Every fifth request ends its connection, unanswered. If a pipeline of twenty went first, none would get
-// through, and after each there would be a pause.
-func TestAfterAnOutageCallersAreServedAlsoByANetworkThatLosesRequests(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		calls := b.afterAnOutage(t, 100)
-		var n atomic.Int64
-		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
-			if isScript(c) && n.Add(1)%5 == 0 {
-				return redistest.DropBefore
-			}
-			return redistest.Pass
-		})
-		back := time.Now()
-		served(t, 5*time.Second, calls...)
-		if took := time.Since(back); took > 3*time.Second {
-			t.Errorf("the last of %d callers was answered %v after the server was back", len(calls), took)
-		}
-	})
-}
-
 // One request goes first: if a pipeline went, any loss in it would keep the server for one that fails.
 func TestOneRequestGoesFirstToAServerThatHasFailed(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -345,6 +321,9 @@ var usersFunctions = map[string]func(o *redis.Options, do func() error){
 	},
 	"CredentialsProviderContext": func(o *redis.Options, do func() error) {
 		o.CredentialsProviderContext = func(context.Context) (string, string, error) { return "", "", do() }
+	},
+	"StreamingCredentialsProvider": func(o *redis.Options, do func() error) {
+		o.StreamingCredentialsProvider = &stream{do: do}
 	},
 }
 

@@ -125,17 +125,6 @@ func TestLinger(t *testing.T) {
 	})
 }
 
-func TestNoLinger(t *testing.T) {
-	inBubble(t, Config{Linger: -1}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		keep := s.Subscribe("keep")
-		for range 3 {
-			joined(t, s, "ch").Close()
-			wantChannels(t, r, "at once", "keep")
-		}
-		keep.Close()
-	})
-}
-
 func TestQuietConnectionStays(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		sub := joined(t, s, "ch")

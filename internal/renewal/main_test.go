@@ -3,6 +3,7 @@
 package renewal
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"testing/synctest"
@@ -19,7 +20,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func play(t *testing.T, test func(t *testing.T, s *Scheduler, r *fakeSender)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
-		r := new(fakeSender)
+		r := &fakeSender{
+			known: func(string) string { return "" },
+			node:  func(_ context.Context, key string) (string, error) { return key, nil },
+			send:  func(context.Context, string, []Task, int) {},
+			fail:  func(Task, error) {},
+		}
 		s := New(r)
 		defer s.Close()
 		test(t, s, r)
@@ -46,10 +52,7 @@ func (t *fakeTask) Entry() *Entry { return &t.entry }
 func (t *fakeTask) Key() string   { return t.key }
 
 func (t *fakeTask) Urgency() (deadline time.Time, try time.Duration) {
-	if t.timeout == 0 {
-		return t.ends, 5 * time.Second
-	}
-	return t.ends, t.timeout
+	return t.ends, cmp.Or(t.timeout, 5*time.Second)
 }
 
 func (t *fakeTask) Tick(now time.Time) (time.Time, bool)    { return t.tick(now) }
@@ -67,28 +70,11 @@ type fakeSender struct {
 	fail  func(t Task, err error)
 }
 
-func (s *fakeSender) Known(key string) string {
-	if s.known == nil {
-		return ""
-	}
-	return s.known(key)
-}
+func (s *fakeSender) Known(key string) string { return s.known(key) }
+func (s *fakeSender) Fail(t Task, err error)  { s.fail(t, err) }
 
-func (s *fakeSender) Node(ctx context.Context, key string) (string, error) {
-	if s.node == nil {
-		return key, nil
-	}
-	return s.node(ctx, key)
-}
+func (s *fakeSender) Node(ctx context.Context, key string) (string, error) { return s.node(ctx, key) }
 
 func (s *fakeSender) Send(ctx context.Context, node string, batch []Task, try time.Duration, waiting int) {
-	if s.send != nil {
-		s.send(ctx, node, batch, waiting)
-	}
-}
-
-func (s *fakeSender) Fail(t Task, err error) {
-	if s.fail != nil {
-		s.fail(t, err)
-	}
+	s.send(ctx, node, batch, waiting)
 }

@@ -1,11 +1,9 @@
 package renewal
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"math/rand"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -313,18 +311,16 @@ func TestCloseWaitsForATick(t *testing.T) {
 	})
 }
 
-// Ten thousand tasks share one goroutine. What is due at once goes to a server that keeps up in small
-// batches, one after the other.
-func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
+// What is due at once goes to a server that keeps up in small batches, one after the other.
+func TestTenThousandTasksGoOutInSmallBatches(t *testing.T) {
 	play(t, func(t *testing.T, s *Scheduler, r *fakeSender) {
-		var most, sent, batches int
+		var sent, batches int
 		var underWay atomic.Int32
 		r.node = func(context.Context, string) (string, error) { return "a", nil }
 		r.send = func(_ context.Context, _ string, batch []Task, _ int) {
 			if underWay.Add(1) != 1 {
 				t.Error("two batches on their way to one node")
 			}
-			most = max(most, goroutines())
 			sent += len(batch)
 			if batches++; len(batch) > usualBatch {
 				t.Errorf("a batch of %d", len(batch))
@@ -332,34 +328,10 @@ func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			underWay.Add(-1)
 		}
-		tasks := make([]fakeTask, 10_000)
-		at := time.Now().Add(time.Second)
-		for i := range tasks {
-			tasks[i].tick = renewOnce
-			s.Schedule(&tasks[i], at)
-		}
-		synctest.Wait()
-		redistest.Equal(t, goroutines(), 1, "%d goroutines hold 10 000 tasks, want 1")
+		together(s, make([]string, 10_000)...)
 		pass(time.Minute)
-		if n := goroutines(); sent != len(tasks) || n != 1 {
-			t.Errorf("%d goroutines after %d renewals, want 1 after %d", n, sent, len(tasks))
+		if sent != 10_000 || batches > sent/usualBatch+5 {
+			t.Errorf("%d renewals in %d batches", sent, batches)
 		}
-		if most > 1+maxRouters+1 || batches > len(tasks)/usualBatch+5 {
-			t.Errorf("%d goroutines during the renewals, %d batches", most, batches)
-		}
-		s.Close()
-		synctest.Wait()
-		redistest.Equal(t, goroutines(), 0, "%d goroutines after Close")
 	})
-}
-
-// goroutines counts the goroutines that this package has started.
-func goroutines() (n int) {
-	buf := make([]byte, 1<<20)
-	for stack := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
-		if bytes.Contains(stack, []byte("renewal.(*Scheduler).run(")) || bytes.Contains(stack, []byte("renewal.(*outbox).")) {
-			n++
-		}
-	}
-	return n
 }

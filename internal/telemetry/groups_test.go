@@ -40,7 +40,6 @@ func TestWhatIsNoGroupIsOther(t *testing.T) {
 		name  string
 		group func(string) string
 	}{
-		{"a panic", func(string) string { panic("a function of the user's") }},
 		{"too long", func(string) string { return strings.Repeat("x", 65) }},
 		{"no text", func(string) string { return "\xff" }},
 	} {
@@ -54,20 +53,5 @@ func TestWhatIsNoGroupIsOther(t *testing.T) {
 	o.acquire(t, "orders:1")
 	if got := o.acquisitions(t); got["other"] != 0 {
 		t.Errorf("64 bytes are other: %v", got)
-	}
-}
-
-// The function is the user's, and is called while nothing is locked.
-func TestTheFunctionMayAskForAGroupItself(t *testing.T) {
-	var o *observed
-	o = grouped(t, func(name string) string {
-		if name == "outer" {
-			o.Kind(kind, "inner")
-		}
-		return name
-	})
-	o.acquire(t, "outer")
-	if got := o.acquisitions(t); got["outer"] != 1 {
-		t.Errorf("acquisitions %v", got)
 	}
 }

@@ -4,7 +4,6 @@
 package telemetry_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -206,29 +205,6 @@ func TestTheSpanIsTheExemplar(t *testing.T) {
 	exemplars := histogram(t, o.collect(t)["holdfast.acquire.duration"]).DataPoints[0].Exemplars
 	if len(exemplars) != 1 || string(exemplars[0].SpanID) != string(id[:]) {
 		t.Errorf("exemplars %v, want the span %s", exemplars, id)
-	}
-}
-
-// Metrics carry only a few allowed keys; the name of a lock is not among them. What is measured of a kind
-// has the group if there are groups; what is measured of all kinds has neither.
-func TestMetricsCarryOnlyBoundedAttributes(t *testing.T) {
-	for _, group := range []func(string) string{nil, prefix} {
-		o := grouped(t, group)
-		everything(t.Context(), o.Telemetry, errors.New("dial tcp 10.0.0.7:6379: refused"))
-		allowed := []string{"holdfast.kind", "holdfast.outcome", "holdfast.reason", "holdfast.reentrant", "error.type", "holdfast.group"}
-		for name, m := range o.collect(t) {
-			for set := range points(t, m) {
-				for pair := range strings.SplitSeq(set, ",") {
-					if key, _, _ := strings.Cut(pair, "="); key != "" && !slices.Contains(allowed, key) {
-						t.Errorf("%s carries %s", name, key)
-					}
-				}
-				wants := group != nil && strings.Contains(set, "holdfast.kind=")
-				if strings.Contains(set, "holdfast.group=") != wants || wants && !strings.Contains(set, "holdfast.group=orders") {
-					t.Errorf("%s has %s", name, set)
-				}
-			}
-		}
 	}
 }
 

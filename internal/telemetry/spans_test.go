@@ -106,23 +106,6 @@ func (f samplerFunc) ShouldSample(p sdktrace.SamplingParameters) sdktrace.Sampli
 
 func (samplerFunc) Description() string { return "samplerFunc" }
 
-func TestSpanIsAChildOfTheCallersAndAParentOfWhatRunsBelow(t *testing.T) {
-	o := observe(t)
-	ctx, caller := o.tp.Tracer("caller").Start(t.Context(), "request")
-	acquiring, a := o.Acquire(ctx, kind, "orders:42")
-	below := trace.SpanFromContext(acquiring)
-	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
-	caller.End()
-
-	span := o.spans.Ended()[0]
-	if span.Parent().SpanID() != caller.SpanContext().SpanID() {
-		t.Error("not a child of the caller's span")
-	}
-	if span.SpanContext().SpanID() != below.SpanContext().SpanID() {
-		t.Error("not the current span of the context returned")
-	}
-}
-
 // It is a decision which outcomes count as failures. This test pins each outcome.
 func TestOnlyFailuresSetTheStatus(t *testing.T) {
 	text := fmt.Errorf("rlock: lock %q: %w", "orders:42", errs.WrongType)

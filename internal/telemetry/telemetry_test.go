@@ -56,9 +56,7 @@ func observeAt(tb testing.TB, group func(string) string, addr string) *observed 
 func newTelemetry(tb testing.TB, tp trace.TracerProvider, mp metric.MeterProvider, group func(string) string, addr string) *telemetry.Telemetry {
 	tb.Helper()
 	tel, err := telemetry.New(tp, mp, group, addr)
-	if err != nil {
-		tb.Fatalf("New: %v", err)
-	}
+	redistest.Must(tb, err)
 	return tel
 }
 
@@ -66,9 +64,7 @@ func newTelemetry(tb testing.TB, tp trace.TracerProvider, mp metric.MeterProvide
 func (o *observed) collect(t *testing.T) map[string]metricdata.Metrics {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
-	if err := o.reader.Collect(t.Context(), &rm); err != nil {
-		t.Fatalf("Collect: %v", err)
-	}
+	redistest.Must(t, o.reader.Collect(t.Context(), &rm))
 	byName := make(map[string]metricdata.Metrics)
 	for _, scope := range rm.ScopeMetrics {
 		if scope.Scope.Name != telemetry.ScopeName || scope.Scope.Version != telemetry.Version {
@@ -102,7 +98,8 @@ func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 	r.End(telemetry.OutcomeError, time.Second, err)
 }
 
-// Without providers New returns nil, which leaves every context alone. A nil *Telemetry allocates nothing,
+// Without providers New returns nil. Without a tracer every context is left alone: a span that does nothing would
+// hide the caller's own from those below. A nil *Telemetry allocates nothing,
 // and neither do metrics: their meter is OpenTelemetry's own and drops everything, so that option slices
 // which are made anew would show here.
 func TestNothingOfItsOwnIsAllocated(t *testing.T) {
@@ -111,15 +108,15 @@ func TestNothingOfItsOwnIsAllocated(t *testing.T) {
 		t.Fatalf("New(nil, nil, nil) = %v, %v, want nil, nil", off, err)
 	}
 	ctx, refused := t.Context(), errors.New("refused")
-	acquiring, _ := off.Acquire(ctx, kind, "orders:42")
-	releasing, _ := off.Release(ctx, of, "orders:42")
-	if acquiring != ctx || releasing != ctx {
-		t.Error("a nil Telemetry returned another context than it was given")
-	}
 	for what, tel := range map[string]*telemetry.Telemetry{
 		"off": off, "metrics": newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil, ""),
 		"by group": newTelemetry(t, nil, metricnoop.NewMeterProvider(), prefix, ""),
 	} {
+		acquiring, _ := tel.Acquire(ctx, kind, "orders:42")
+		releasing, _ := tel.Release(ctx, of, "orders:42")
+		if acquiring != ctx || releasing != ctx {
+			t.Errorf("%s: another context is returned than was given", what)
+		}
 		redistest.Equal(t, testing.AllocsPerRun(1000, func() { everything(ctx, tel, refused) }), 0, "%v allocations per lock, want 0 (%s)", what)
 	}
 }
@@ -134,19 +131,6 @@ func TestOneProviderAloneWorks(t *testing.T) {
 	everything(t.Context(), newTelemetry(t, nil, o.mp, nil, ""), nil)
 	if spans, metrics := len(o.spans.Ended()), len(o.collect(t)); spans != 2 || metrics != 12 {
 		t.Errorf("metrics alone: %d spans, want no more; %d metrics, want 12", spans, metrics)
-	}
-}
-
-// If Holdfast has no tracer, it must not put a no-op span between the caller's span and the spans
-// below.
-func TestWithoutTracerTheCallersSpanStaysCurrent(t *testing.T) {
-	tp := sdktrace.NewTracerProvider()
-	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil, "")
-	ctx, span := tp.Tracer("caller").Start(t.Context(), "request")
-	defer span.End()
-	acquiring, _ := tel.Acquire(ctx, kind, "orders:42")
-	if trace.SpanFromContext(acquiring) != span {
-		t.Error("the caller's span is hidden")
 	}
 }
 

@@ -33,20 +33,19 @@ func loopback(t *testing.T) (here, there net.Conn) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	redistest.Must(t, err)
 	defer listener.Close()
-	if here, err = net.Dial("tcp", listener.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
+	here, err = net.Dial("tcp", listener.Addr().String())
+	redistest.Must(t, err)
 	t.Cleanup(func() { here.Close() })
-	if there, err = listener.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	there, err = listener.Accept()
+	redistest.Must(t, err)
 	t.Cleanup(func() { there.Close() })
 	return here, there
 }
 
-// A server that does not answer in time is looked at ever more rarely, and as before once it does.
+// A server that does not answer in time is looked at ever more rarely, and as before once it does. The end of a
+// connection is left to the reader.
 func TestLooksInVainBecomeRare(t *testing.T) {
-	l, _, there := lookedAt(t)
+	l, here, there := lookedAt(t)
 	b := make([]byte, 64)
 	for _, want := range []int{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024} {
 		if n := l.Read(b); n != 0 {
@@ -74,6 +73,10 @@ func TestLooksInVainBecomeRare(t *testing.T) {
 	if l.Read(b); l.rest != 2 {
 		t.Errorf("after a look that found something, and one in vain, %d answers are awaited asleep, want 2", l.rest)
 	}
+	there.Close()
+	l.rest = 0
+	redistest.Equal(t, l.Read(b), 0, "read %d bytes of a connection that has ended")
+	redistest.Is(t, "what the reader gets then", redistest.Err(here.Read(b)), io.EOF)
 }
 
 // A program's own test may use a real server in a bubble, where no time passes while it reads.
@@ -82,18 +85,6 @@ func TestALookEndsWhereTimeStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		redistest.Equal(t, l.Read(make([]byte, 64)), 0, "read %d bytes, and nothing was sent")
 	})
-}
-
-// The end of a connection is not the looker's to tell.
-func TestALookLeavesTheEndToTheReader(t *testing.T) {
-	l, here, there := lookedAt(t)
-	there.Close()
-	b := make([]byte, 64)
-	redistest.Equal(t, l.Read(b), 0, "read %d bytes")
-	redistest.Is(t, "what the reader gets then", redistest.Err(here.Read(b)), io.EOF)
-	here.Close()
-	l.rest = 0
-	redistest.Equal(t, l.Read(b), 0, "read %d bytes after close")
 }
 
 // metered is a connection of a program's own: it counts what it reads.

@@ -103,13 +103,11 @@ func loopback(t *testing.T) (here, there net.Conn) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	redistest.Must(t, err)
 	defer listener.Close()
-	if here, err = net.Dial("tcp", listener.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
+	here, err = net.Dial("tcp", listener.Addr().String())
+	redistest.Must(t, err)
 	t.Cleanup(func() { here.Close() })
-	if there, err = listener.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	there, err = listener.Accept()
+	redistest.Must(t, err)
 	t.Cleanup(func() { there.Close() })
 	return here, there
 }

@@ -45,6 +45,15 @@ func contenders(t *testing.T, kind lockertest.Kind, name string, p, q *holdfast.
 	return kind.Locker(p, name), rival(q, name)
 }
 
+// turn locks and releases.
+func turn(ctx context.Context, m holdfast.Locker) error {
+	l, err := m.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	return l.Release(ctx)
+}
+
 // The process is new, and 20 ms away from its server: it dials, is granted a lock that is free, or waits for
 // one until it is released.
 func TestCancelledAtEachMoment(t *testing.T) {

@@ -51,14 +51,8 @@ var outages = []struct {
 		wg.Wait()
 		_ = busy.Close()
 	}},
-	{"paused", nil, func(t *testing.T, s *redistest.Proc) {
-		do(t, s, "CLIENT", "PAUSE", outage.Milliseconds(), "ALL")
-		time.Sleep(outage)
-	}},
-	{"writes paused", nil, func(t *testing.T, s *redistest.Proc) {
-		do(t, s, "CLIENT", "PAUSE", outage.Milliseconds(), "WRITE")
-		time.Sleep(outage)
-	}},
+	{"paused", nil, func(t *testing.T, s *redistest.Proc) { pause(t, s, "ALL") }},
+	{"writes paused", nil, func(t *testing.T, s *redistest.Proc) { pause(t, s, "WRITE") }},
 	{"frozen", nil, func(t *testing.T, s *redistest.Proc) {
 		s.Freeze()
 		time.Sleep(outage)
@@ -73,6 +67,11 @@ var outages = []struct {
 }
 
 const outage = 600 * time.Millisecond
+
+func pause(t *testing.T, s *redistest.Proc, what string) {
+	do(t, s, "CLIENT", "PAUSE", outage.Milliseconds(), what)
+	time.Sleep(outage)
+}
 
 func TestOutages(t *testing.T) {
 	for _, tc := range outages {

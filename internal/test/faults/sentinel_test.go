@@ -71,13 +71,7 @@ func listens(t *testing.T, kind string, c *holdfast.Client, master *redis.Client
 	name := "passed " + kind
 	l := clienttest.Grab(t, c.Mutex(name))
 	other := make(chan error, 1)
-	go func() {
-		next, err := c.Mutex(name).Lock(clienttest.Generous(t))
-		if err == nil {
-			err = next.Release(clienttest.Generous(t))
-		}
-		other <- err
-	}()
+	go func() { other <- turn(clienttest.Generous(t), c.Mutex(name)) }()
 	redistest.Eventually(t, time.Minute, kind+" listens", func() error {
 		channels, err := master.PubSubChannels(t.Context(), "*{"+name+"}").Result()
 		if err == nil && len(channels) == 0 {

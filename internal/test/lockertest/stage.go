@@ -135,14 +135,7 @@ func (w *stage) free(l holdfast.Locker) {
 // soonFree is free, but it allows time for the clean-up after a wait that was given up.
 func (w *stage) soonFree(l holdfast.Locker) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	lease, err := l.Lock(ctx)
-	if err != nil {
-		w.Errorf("Lock of what is free: %v", err)
-		return
-	}
-	w.release(lease)
+	w.release(w.lock(l))
 }
 
 // lasts fails the test if the lease has ended.

@@ -22,6 +22,9 @@ type forgetful struct {
 	p, q   *holdfast.Client
 	keep   func() // what has been written up to now is kept
 	forget func() // all that was written since then is gone
+
+	behind bool          // the server's clock was set back
+	found  time.Duration // by then whoever holds something finds that Redis no longer has it
 }
 
 func (f *forgetful) must(errs ...error) {
@@ -56,6 +59,15 @@ func (f *forgetful) wins(c *holdfast.Client, at time.Time, want bool) {
 	}
 }
 
+// grows fails the test unless a token is greater than the one before, or smaller if the clock was set back: an
+// empty server has nothing else to go by.
+func (f *forgetful) grows(before, after int64) {
+	f.t.Helper()
+	if (after > before) == f.behind {
+		f.t.Errorf("token %d after %d, and the clock was set back: %t", after, before, f.behind)
+	}
+}
+
 // ends fails the test unless what a channel carries comes within d.
 func ends[T any](t *testing.T, what string, c <-chan T, d time.Duration) (v T) {
 	t.Helper()
@@ -70,20 +82,22 @@ func ends[T any](t *testing.T, what string, c <-chan T, d time.Duration) (v T) {
 // A failover forgets what was written last. A planned one behind Sentinel does so each time.
 func TestAFailoverForgetsWhatWasWrittenLast(t *testing.T) {
 	for what, play := range map[string]func(f *forgetful){
-		"an Acquire":      forgetsAnAcquire,
-		"a Release":       forgetsARelease,
-		"a TrySetCount":   forgetsASetCount,
-		"a CountDown":     forgetsACountDown,
-		"a result":        forgetsAResult,
-		"work under way":  forgetsWork,
-		"a tick":          forgetsATick,
-		"a candidate":     forgetsACandidate,
-		"a lead":          forgetsALead,
-		"several at once": forgetsSeveral,
+		"an Acquire":           forgetsAnAcquire,
+		"a Release":            forgetsARelease,
+		"a TrySetCount":        forgetsASetCount,
+		"a CountDown":          forgetsACountDown,
+		"a result":             forgetsAResult,
+		"work under way":       forgetsWork,
+		"a tick":               forgetsATick,
+		"a candidate":          forgetsACandidate,
+		"a lead":               forgetsALead,
+		"a release of several": forgetsAReleaseOfSeveral,
+		"several at once":      forgetsSeveral,
 	} {
 		t.Run(what, func(t *testing.T) {
 			onMasters(t, func(t *testing.T, m *masters, p, q *holdfast.Client) {
-				play(&forgetful{t, t.Context(), p, q, func() { m.replicate(t) }, func() { m.failOver(t, p) }})
+				keep, forget := func() { m.replicate(t) }, func() { m.failOver(t, p) }
+				play(&forgetful{t: t, ctx: t.Context(), p: p, q: q, keep: keep, forget: forget, found: time.Millisecond})
 			})
 		})
 	}
@@ -161,17 +175,19 @@ func forgetsAResult(f *forgetful) {
 	last = value(f.p)
 	f.forget()
 	again := value(f.q)
-	if own := value(f.p); runs != 2 || again <= last || own != again {
+	f.grows(last, again)
+	if own := value(f.p); runs != 2 || own != again {
 		f.t.Errorf("%d runs; the results are %d, %d, and %d for the process that had the first", runs, last, again, own)
 	}
 }
 
 // The work ends soon; another begins before.
 func forgetsWork(f *forgetful) {
-	ended := make(chan error, 1)
+	first, ended := make(chan int64, 1), make(chan error, 1)
 	f.keep()
 	go func() {
 		_, _ = once.Value(f.ctx, f.p.Once("o"), "key", func(ctx context.Context) (int, error) {
+			first <- once.Token(ctx)
 			<-ctx.Done()
 			ended <- context.Cause(ctx)
 			return 0, ctx.Err()
@@ -179,9 +195,10 @@ func forgetsWork(f *forgetful) {
 	}()
 	synctest.Wait()
 	f.forget()
-	f.want(ends(f.t, "the work", ended, time.Millisecond), holdfast.ErrLost)
-	n, err := once.Value(f.ctx, f.q.Once("o"), "key", func(context.Context) (int, error) { return 7, nil })
-	f.counts(7)(n, err)
+	again, err := once.Value(f.ctx, f.q.Once("o"), "key", func(ctx context.Context) (int64, error) { return once.Token(ctx), nil })
+	f.must(err)
+	f.grows(<-first, again)
+	f.want(ends(f.t, "the work", ended, f.found), holdfast.ErrLost)
 }
 
 func forgetsATick(f *forgetful) {
@@ -214,33 +231,46 @@ func forgetsACandidate(f *forgetful) {
 	f.must(next.retire())
 }
 
-// A lead that the new master does not know ends soon.
+// A lead that the new master does not know ends soon: the leader asks every 1.25 s whether it leads.
 func forgetsALead(f *forgetful) {
 	f.keep()
 	lost := campaign(f.ctx, f.p.Leader("l"))
-	f.must(second(lost.leads(f.ctx)))
-	f.forget()
-	f.want(ends(f.t, "the term", lost.ended, time.Millisecond), holdfast.ErrLost)
+	led, err := lost.leads(f.ctx)
+	f.must(err)
 	next := campaign(f.ctx, f.q.Leader("l"))
-	f.must(second(next.leads(f.ctx)))
+	synctest.Wait()
+	f.forget()
+	f.grows(led.Token(), ends(f.t, "the next term", next.terms, 1300*time.Millisecond).Token())
+	f.want(ends(f.t, "the former term", lost.ended, min(f.found, 1300*time.Millisecond)), holdfast.ErrLost)
 	f.must(lost.retire(), next.retire())
 }
 
-// Several locks: a release is repeated, and a grant ends soon.
-func forgetsSeveral(f *forgetful) {
-	both := func(c *holdfast.Client) *holdfast.MultiLock { return holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b")) }
-	l, err := both(f.p).Lock(f.ctx)
+// two are locks that a process has as one.
+func two(c *holdfast.Client) *holdfast.MultiLock {
+	return holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b"))
+}
+
+// A release of several locks is repeated.
+func forgetsAReleaseOfSeveral(f *forgetful) {
+	l, err := two(f.p).Lock(f.ctx)
 	f.must(err)
 	f.keep()
 	f.must(l.Release(f.ctx))
 	f.forget()
 	ctx, cancel := context.WithTimeout(f.ctx, 2*time.Second)
 	defer cancel()
-	_, err = both(f.q).Lock(ctx)
-	f.must(err)
+	f.must(second(two(f.q).Lock(ctx)))
+}
+
+// A grant of several locks ends soon; another has them before.
+func forgetsSeveral(f *forgetful) {
 	f.keep()
-	lost, err := holdfast.NewMultiLock(f.p.Mutex("c"), f.p.Mutex("d")).Lock(f.ctx)
+	held, err := two(f.p).Lock(f.ctx)
 	f.must(err)
 	f.forget()
-	f.want(lost.Err(), holdfast.ErrLost)
+	next, err := two(f.q).Lock(f.ctx)
+	f.must(err)
+	ends(f.t, "the former holder", held.Done(), f.found)
+	f.want(held.Release(f.ctx), holdfast.ErrLost)
+	f.must(next.Release(f.ctx))
 }

@@ -85,7 +85,7 @@ func TestClocksOfDifferentRates(t *testing.T) {
 			for what, option := range map[string]holdfast.LeaseOption{"fixed": holdfast.Fixed(length), "renewed": holdfast.Renewed(length)} {
 				t.Run(fmt.Sprint(rate, " ", what, " ", length), func(t *testing.T) {
 					world.Play(t, func(t *testing.T, w *world.World) {
-						stop := runAt(w, rate)
+						stop := w.Clock(func() time.Time { return w.Start.Add(time.Duration(float64(w.Now()) * rate)) })
 						p := w.Process()
 						l := w.Lock(t.Context(), p.Mutex(world.Name, option))
 						time.Sleep(length * 6 / 10) // it has been renewed, if it is
@@ -105,20 +105,4 @@ func TestClocksOfDifferentRates(t *testing.T) {
 			}
 		}
 	}
-}
-
-// runAt has the server's clock run at that rate, until stop is called.
-func runAt(w *world.World, rate float64) (stop func()) {
-	done := make(chan struct{})
-	go func() {
-		for {
-			w.Mini.SetTime(w.Start.Add(time.Duration(float64(w.Now()) * rate)))
-			select {
-			case <-time.After(time.Millisecond):
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() { close(done) }
 }

@@ -157,9 +157,7 @@ func TestALeaseOutlastsWhatIsRefusedForAWhile(t *testing.T) {
 		t.Run(kind.Name, func(t *testing.T) {
 			onRefusing(t, func(r *refusing) {
 				mine, theirs := contenders(r.t, kind, "k", r.p, r.q)
-				if l, err := mine.Lock(r.ctx); err != nil || l.Release(r.ctx) != nil {
-					r.t.Fatal(err)
-				}
+				redistest.Must(r.t, turn(r.ctx, mine))
 				options := holdfast.Renewed(12 * time.Second)
 				l, err := kind.Locker(r.p, "k", options).Lock(r.ctx)
 				redistest.Must(r.t, err)
@@ -173,13 +171,7 @@ func TestALeaseOutlastsWhatIsRefusedForAWhile(t *testing.T) {
 				held, err := theirs.Lock(r.ctx)
 				redistest.Must(r.t, err)
 				waits := make(chan error, 1)
-				go func() {
-					l, err := mine.Lock(r.ctx)
-					if err == nil {
-						err = l.Release(r.ctx)
-					}
-					waits <- err
-				}()
+				go func() { waits <- turn(r.ctx, mine) }()
 				time.Sleep(time.Second)
 				r.refuseFrom(1)
 				time.Sleep(refused + 2*time.Second)

@@ -57,13 +57,7 @@ func TestALeaseOutlastsASlowServer(t *testing.T) {
 							t.Fatalf("lost: %v", context.Cause(ctx))
 						}
 						next := make(chan error, 1)
-						go func() {
-							l, err := c.Mutex("kept").Lock(asking)
-							if err == nil {
-								err = l.Release(t.Context())
-							}
-							next <- err
-						}()
+						go func() { next <- turn(asking, c.Mutex("kept")) }()
 						time.Sleep(time.Minute)
 						released(t, took, l.Release(t.Context()))
 						released(t, took, <-next)

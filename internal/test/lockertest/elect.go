@@ -1,4 +1,4 @@
-// These cases are about elections, which are no Lockers.
+// These cases are about elections and Once, which are no Lockers.
 
 package lockertest
 
@@ -7,19 +7,21 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/once"
 )
 
 // Elections runs the cases of elections. keeps is as in Kind.
 func Elections(t *testing.T, r Redis, keeps []string) {
 	runCases(t, Subject{Redis: r, Kind: Kind{Name: "leader", Keeps: keeps}}, []testCase{
 		{"one leads", nil, oneLeads},
-		{"who leads next", nil, whoLeadsNext},
-		{"a lead that is lost", nil, leadLost},
+		{"a process that is gone", nil, leaderIsGone},
 	})
 }
 
@@ -43,11 +45,11 @@ type leading struct {
 }
 
 // campaign starts a candidate in a process of its own.
-func (w *stage) campaign(id string, options ...leader.Option) *candidate {
+func (w *stage) campaign(id string) *candidate {
 	w.Helper()
 	c := w.process()
-	options = append([]leader.Option{leader.Identity(id), leader.Value("addr of " + id), leader.Lease(length)}, options...)
-	n := &candidate{c: c, Election: c.Leader(w.name, options...), id: id, terms: make(chan leading), done: make(chan struct{})}
+	e := c.Leader(w.name, leader.Identity(id), leader.Value("addr of "+id), leader.Lease(length))
+	n := &candidate{c: c, Election: e, id: id, terms: make(chan leading), done: make(chan struct{})}
 	ctx, stop := context.WithCancel(context.Background())
 	w.Cleanup(stop)
 	n.stop = stop
@@ -100,15 +102,13 @@ func (w *stage) waitsToLead(e *candidate, want ...string) {
 	w.Fatalf("the candidates are %q, want %q", got, want)
 }
 
-// retire ends the candidates' Runs, and waits for them. l leads meanwhile, and then nobody.
+// retire ends the candidates' Runs, and waits for them. The work of l, which one of them leads, returns meanwhile.
 func (w *stage) retire(l leading, all ...*candidate) {
 	w.Helper()
 	for _, n := range all {
 		n.stop()
 	}
-	if l.Term != nil {
-		l.leave <- nil
-	}
+	l.leave <- nil
 	for _, n := range all {
 		w.await("Run of "+n.id, n.done)
 		w.matches(n.id+": Run", n.err, context.Canceled)
@@ -173,58 +173,10 @@ func oneLeads(w *stage) {
 	}
 }
 
-// whoLeadsNext shows that the candidate with the highest priority leads next, and one with Preempt at once;
-// that any process can ask the leader to resign; that the lead is kept until the work has returned; and
-// that a candidate whose context ends gives its place up.
-func whoLeadsNext(w *stage) {
-	a := w.campaign("a")
-	l := w.leads(a)
-	low := w.campaign("low")
-	w.waitsToLead(a, "low")
-	gone := w.campaign("gone")
-	w.waitsToLead(a, "low", "gone")
-	high := w.campaign("high", leader.Priority(1))
-	w.waitsToLead(a, "high", "low", "gone")
-	w.retire(leading{}, gone)
-	w.waitsToLead(a, "high", "low")
-
-	if err := low.RequestResign(w.patient()); err != nil {
-		w.Errorf("RequestResign: %v", err)
-	}
-	w.endedBy(l.ctx, holdfast.ErrResigned)
-	select {
-	case <-high.terms:
-		w.Error("high leads while the work of a goes on")
-	case <-time.After(length + 500*time.Millisecond):
-	}
-	w.sees(low, l, "a")
-	w.retire(l, a)
-	l = w.leads(high)
-	top := w.campaign("top", leader.Priority(2), leader.Preempt())
-	w.endedBy(l.ctx, holdfast.ErrResigned)
-	w.retire(l, high)
-	w.retire(w.leads(top), top)
-	w.retire(w.leads(low), low)
-}
-
-// leadLost shows that a leader whose hold is taken away is notified with its next renewal, and that the next
-// leads when the lease of a leader is over whose process is gone.
-func leadLost(w *stage) {
-	a := w.campaign("a")
-	l := w.leads(a)
+// leaderIsGone shows that the next leads when the lease of a leader is over whose process is gone.
+func leaderIsGone(w *stage) {
 	b := w.campaign("b")
-	w.waitsToLead(a, "b")
-	if ok, err := b.c.Mutex(w.name).ForceRelease(w.patient()); !ok || err != nil {
-		w.Fatalf("ForceRelease: %v, %v", ok, err)
-	}
-	taken := time.Now()
-	w.endedBy(l.ctx, holdfast.ErrLost)
-	w.promptly("the loss is told", taken.Add(length/3), time.Now())
-	if a.IsLeader() {
-		w.Error("a says that it leads, after its loss")
-	}
-	w.retire(l, a)
-	l = w.leads(b)
+	l := w.leads(b)
 	c := w.campaign("c")
 	w.waitsToLead(b, "c")
 	until := l.Deadline()
@@ -242,4 +194,64 @@ func leadLost(w *stage) {
 	}
 	w.promptly("the next leads", closed.Add(length), next.at)
 	w.retire(next, c)
+}
+
+// Onces runs the case of Once. keeps is as in Kind.
+func Onces(t *testing.T, r Redis, keeps []string) {
+	runCases(t, Subject{Redis: r, Kind: Kind{Name: "once", Keeps: keeps}}, []testCase{
+		{"all have the result of one", nil, allHaveOneResult},
+	})
+}
+
+// allHaveOneResult makes callers of two processes ask at the same time, and later. The work lasts for longer than its
+// lease, and its result cannot be forgotten meanwhile.
+func allHaveOneResult(w *stage) {
+	const key = "customer:7"
+	a, b := w.process(), w.process()
+	of := func(c *holdfast.Client) *once.Once {
+		return c.Once(w.name, once.Keep(time.Hour), once.Lease(lease.Renewed(length)))
+	}
+	if err := of(a).Forget(w.patient(), key); err != nil { // it may stand from an earlier run
+		w.Fatalf("Forget: %v", err)
+	}
+	var runs atomic.Int32
+	begun, done := make(chan struct{}), make(chan struct{})
+	results := make(chan int64, 10)
+	var callers sync.WaitGroup
+	call := func(c *holdfast.Client) {
+		callers.Go(func() {
+			got, err := once.Value(w.patient(), of(c), key, func(ctx context.Context) (int64, error) {
+				if runs.Add(1) == 1 {
+					close(begun)
+					<-done
+				}
+				return once.Token(ctx), ctx.Err()
+			})
+			if err != nil {
+				w.Errorf("Value: %v", err)
+			}
+			results <- got
+		})
+	}
+	call(a)
+	w.await("the beginning of the work", begun)
+	for range 4 {
+		call(a)
+		call(b)
+	}
+	w.matches("Forget of work under way", of(b).Forget(w.patient(), key), holdfast.ErrBusy)
+	time.Sleep(length + 500*time.Millisecond)
+	close(done)
+	callers.Wait()
+	call(b)
+	callers.Wait()
+	first := <-results
+	for range 9 {
+		if got := <-results; got != first {
+			w.Errorf("callers have %d and %d", first, got)
+		}
+	}
+	if n := runs.Load(); n != 1 || first == 0 {
+		w.Errorf("the work was done %d times, and gave %d", n, first)
+	}
 }

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
@@ -137,14 +135,7 @@ func (w *stage) free(l holdfast.Locker) {
 // soonFree is free, but it allows time for the clean-up after a wait that was given up.
 func (w *stage) soonFree(l holdfast.Locker) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	lease, err := l.Lock(ctx)
-	if err != nil {
-		w.Errorf("Lock of what is free: %v", err)
-		return
-	}
-	w.release(lease)
+	w.release(w.lock(l))
 }
 
 // lasts fails the test if the lease has ended.
@@ -260,38 +251,13 @@ func (w *stage) nothingLeft() {
 		return
 	}
 	redistest.Eventually(w, 10*time.Second, "nothing is left", func() error {
-		left, err := w.keys()
+		all, err := redistest.Keys(context.Background(), w.site.Onlooker, "*"+w.name+"*") // other cases use this Redis too
+		left := slices.DeleteFunc(all, func(key string) bool {
+			return slices.ContainsFunc(w.s.Keeps, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+		})
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%q", left)
 		}
 		return err
 	})
-}
-
-// keys returns the keys of the name, in a Redis that other cases use too.
-func (w *stage) keys() ([]string, error) {
-	var (
-		mu    sync.Mutex
-		found []string
-	)
-	scan := func(ctx context.Context, c *redis.Client) error {
-		keys := c.Scan(ctx, 0, "*"+w.name+"*", 1000).Iterator()
-		for keys.Next(ctx) {
-			if key := keys.Val(); !slices.ContainsFunc(w.s.Keeps, func(p string) bool { return strings.HasPrefix(key, p) }) {
-				mu.Lock()
-				found = append(found, key)
-				mu.Unlock()
-			}
-		}
-		return keys.Err()
-	}
-	switch c := w.site.Onlooker.(type) {
-	case *redis.ClusterClient:
-		err := c.ForEachMaster(context.Background(), scan)
-		return found, err
-	case *redis.Client:
-		err := scan(context.Background(), c)
-		return found, err
-	}
-	return nil, fmt.Errorf("an onlooker of type %T", w.site.Onlooker)
 }

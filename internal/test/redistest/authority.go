@@ -14,7 +14,9 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -101,4 +103,15 @@ func TLSServer(t testing.TB, a *Authority, args ...string) (s *Proc, addr string
 	s = Server(t, append(withDefaults(args, "--tls-auth-clients", "no"), "--tls-port", fmt.Sprint(port),
 		"--tls-cert-file", a.Path("server.crt"), "--tls-key-file", a.Path("server.key"), "--tls-ca-cert-file", a.Path("ca.crt"))...)
 	return s, loopback(port)
+}
+
+// needsTLS skips t if the server binary was built without TLS. It starts the binary with a port for TLS and without a
+// certificate, so that it ends at once and says why. Valkey without TLS has the settings all the same, and dies of
+// them at run time.
+func needsTLS(t testing.TB) {
+	t.Helper()
+	said, _ := exec.CommandContext(Within(t, patience), Needs(t), "--port", "0", "--tls-port", fmt.Sprint(freePort(t, false))).CombinedOutput()
+	if strings.Contains(string(said), "Bad directive") || strings.Contains(string(said), "finding TLS support") {
+		t.Skip("the server was built without TLS")
+	}
 }

@@ -1,4 +1,4 @@
-// A view is what one cluster node reports about all nodes.
+// What cluster nodes report about each other, and who serves a slot.
 
 package redistest
 
@@ -53,4 +53,82 @@ func (v nodeView) serves(slot int) bool {
 		}
 	}
 	return false
+}
+
+// MasterOf returns the running node that serves key's slot. It waits for a
+// failover under way to end.
+func (c *ClusterSet) MasterOf(key string) *Proc {
+	c.t.Helper()
+	return c.masterOf(c.slot(key)).Proc
+}
+
+// slot asks a node for key's slot and does not compute the hash itself, because the node's rule for
+// braces is what counts.
+func (c *ClusterSet) slot(key string) int {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		if n.Running() {
+			return int(c.do(n, "CLUSTER", "KEYSLOT", key).(int64))
+		}
+	}
+	c.t.Fatalf("redistest: no cluster node runs")
+	return 0
+}
+
+func (c *ClusterSet) masterOf(slot int) *clusterNode {
+	c.t.Helper()
+	var owner *clusterNode
+	Eventually(c.t, patience, fmt.Sprintf("a running master of slot %d", slot), func() error {
+		owner = c.owner(slot)
+		if owner == nil {
+			// Of two nodes that move a slot to and fro, each may come to take the other for its owner: two epochs were
+			// equal for a moment. An operator would give it to one of them, so it has another epoch.
+			if to, moved := c.given.Load(slot); moved {
+				_, _ = to.(*clusterNode).try("CLUSTER", "BUMPEPOCH")
+				_, _ = to.(*clusterNode).try("CLUSTER", "SETSLOT", slot, "NODE", to.(*clusterNode).id)
+			}
+			return fmt.Errorf("no running node serves it")
+		}
+		return nil
+	})
+	return owner
+}
+
+// owner asks each node about itself, because the other nodes may not know yet. If two nodes claim
+// the slot, as after the thaw of an old master, the node with the later epoch is right.
+func (c *ClusterSet) owner(slot int) *clusterNode {
+	var owner *clusterNode
+	last := -1
+	for _, n := range c.nodes {
+		if !n.Running() {
+			continue
+		}
+		view, err := n.view()
+		if err != nil {
+			continue
+		}
+		for _, e := range view {
+			if e.has("myself") && e.has("master") && e.serves(slot) && e.epoch > last {
+				owner, last = n, e.epoch
+			}
+		}
+	}
+	return owner
+}
+
+// agree returns nil when every running node takes owner for the slot's master
+// and every replica of owner is in sync.
+func (c *ClusterSet) agree(slot int, owner *clusterNode) error {
+	return c.everyNode(func(n *clusterNode) error {
+		view, err := n.view()
+		if err != nil {
+			return err
+		}
+		for _, e := range view {
+			if e.serves(slot) && e.id != owner.id {
+				return fmt.Errorf("takes %s for the master of slot %d", e.id, slot)
+			}
+		}
+		return n.inSync()
+	})
 }

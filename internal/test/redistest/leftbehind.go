@@ -42,16 +42,13 @@ func LeftBehind(t testing.TB, rdb redis.UniversalClient, allowedKeyPrefixes ...s
 }
 
 func leftKeys(ctx context.Context, c *redis.Client, allowed []string) error {
-	keys, err := allKeys(ctx, c)
+	keys, err := Keys(ctx, c, "")
 	if err != nil {
 		return err
 	}
-	var left []string
-	for _, key := range keys {
-		if !slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
-			left = append(left, key)
-		}
-	}
+	left := slices.DeleteFunc(keys, func(key string) bool {
+		return slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+	})
 	if len(left) > 0 {
 		return fmt.Errorf("%d keys: %q", len(left), left[:min(len(left), 10)])
 	}

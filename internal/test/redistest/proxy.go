@@ -44,7 +44,6 @@ type FaultProxy struct {
 	counts   map[string]int
 
 	trickles atomic.Bool
-	injected atomic.Int64
 }
 
 // Proxy starts a proxy on a loopback port in front of upstreamAddr. It closes with all its
@@ -171,9 +170,6 @@ func (p *FaultProxy) Count(name string) int {
 	return p.counts[strings.ToUpper(name)]
 }
 
-// Injected returns how many commands have been given a fault other than Pass.
-func (p *FaultProxy) Injected() int { return int(p.injected.Load()) }
-
 // Conns returns how many connections are open now.
 func (p *FaultProxy) Conns() int { return len(p.open()) }
 
@@ -269,7 +265,6 @@ func (p *FaultProxy) decide(conn int64, name string, args []string) plan {
 	if fault == nil || fault == Fault(Pass) {
 		return plan{}
 	}
-	p.injected.Add(1)
 	return fault.plan()
 }
 

@@ -256,9 +256,7 @@ func (p *Proc) Thaw() {
 func (p *Proc) Restart(keepData bool) {
 	p.t.Helper()
 	if keepData && p.Running() && !p.appendOnly() {
-		if err := p.Admin().Save(context.Background()).Err(); err != nil {
-			p.t.Fatalf("redistest: save %s before its restart: %v", p.Addr(), err)
-		}
+		p.mustDo("SAVE")
 	}
 	p.Kill()
 	if !keepData {
@@ -305,18 +303,14 @@ func (p *Proc) mustDo(command ...any) {
 // Flush empties the server, which goes on running.
 func (p *Proc) Flush() {
 	p.t.Helper()
-	if err := p.Admin().FlushAll(context.Background()).Err(); err != nil {
-		p.t.Fatalf("redistest: flush %s: %v", p.Addr(), err)
-	}
+	p.mustDo("FLUSHALL")
 }
 
 // FlushScripts empties the script cache, so that the next EVALSHA of every script gets
 // NOSCRIPT.
 func (p *Proc) FlushScripts() {
 	p.t.Helper()
-	if err := p.Admin().ScriptFlush(context.Background()).Err(); err != nil {
-		p.t.Fatalf("redistest: flush the scripts of %s: %v", p.Addr(), err)
-	}
+	p.mustDo("SCRIPT", "FLUSH")
 }
 
 func (p *Proc) appendOnly() bool {

@@ -1,8 +1,12 @@
+// Servers and children: which are started, and how they end.
+
 package redistest
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -44,4 +48,45 @@ func TestServersDieWithAKilledTestBinary(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// withServer is a child that owns a server and never ends by itself.
+func withServer(c *ChildContext) {
+	p := &Proc{bin: mustBinary(), dir: os.TempDir(), args: []string{"--save", "", "--appendonly", "no"}}
+	for p.port = portBase; ; p.port++ {
+		if isFree(p.port) && p.launch() == nil {
+			break
+		}
+	}
+	c.Say("serving %s", p.Addr())
+	select {}
+}
+
+func mustBinary() string {
+	bin, err := serverBinary()
+	if err != nil {
+		panic(err)
+	}
+	return bin
+}
+
+func TestChildFailureIsSeen(t *testing.T) {
+	if err := Start(t, "exit-with-panic", nil).Wait(); err == nil {
+		t.Error("a panic ended with status 0")
+	}
+	if err := Start(t, "no-such-child", nil).Wait(); err == nil || !strings.Contains(err.Error(), "2") {
+		t.Errorf("an unknown child: %v", err)
+	}
+}
+
+func TestARequiredServerThatIsMissingFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command")
+	}
+	cmd := exec.Command("go", "test", "-count=1", "-run", "^TestServerFlushScripts$", "github.com/holdfast-go/holdfast/internal/test/redistest")
+	cmd.Env = append(os.Environ(), envServer+"=/nonexistent/server", envServers+"=1")
+	out, err := cmd.Output()
+	if err == nil || !strings.Contains(string(out), "apt-get install redis-server") {
+		t.Errorf("go test: %v\n%s", err, out)
+	}
 }

@@ -24,7 +24,7 @@ func Snapshot(t testing.TB, rdb redis.UniversalClient) string {
 func snapshot(t testing.TB, rdb redis.UniversalClient, expiry string) string {
 	t.Helper()
 	ctx := context.Background()
-	keys, err := allKeys(ctx, rdb)
+	keys, err := Keys(ctx, rdb, "")
 	if err != nil {
 		t.Fatalf("redistest: snapshot: %v", err)
 	}
@@ -60,11 +60,11 @@ func expiryOf(ctx context.Context, rdb redis.UniversalClient, key, command strin
 	return "set"
 }
 
-// allKeys returns the sorted keys of all masters.
-func allKeys(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
+// Keys returns the keys of all masters that match the pattern, sorted. "" matches all.
+func Keys(ctx context.Context, rdb redis.UniversalClient, pattern string) ([]string, error) {
 	var keys []string
 	err := eachMaster(ctx, rdb, func(ctx context.Context, c *redis.Client) error {
-		found := c.Scan(ctx, 0, "", 1000).Iterator()
+		found := c.Scan(ctx, 0, pattern, 1000).Iterator()
 		for found.Next(ctx) {
 			keys = append(keys, found.Val())
 		}

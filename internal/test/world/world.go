@@ -86,13 +86,18 @@ func (w *World) Stepped(d time.Duration) { w.Mini.SetTime(time.Now().Add(d)) }
 // Step sets the server's clock to d ahead of all other clocks, and keeps it running, until the test
 // calls the returned function.
 func (w *World) Step(d time.Duration) (stop func()) {
+	return w.Clock(func() time.Time { return time.Now().Add(d) })
+}
+
+// Clock has the server's clock follow another, until the test calls the returned function.
+func (w *World) Clock(now func() time.Time) (stop func()) {
 	done := make(chan struct{})
 	var ticker sync.WaitGroup
 	ticker.Go(func() {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for {
-			w.Stepped(d)
+			w.Mini.SetTime(now())
 			select {
 			case <-tick.C:
 			case <-done:

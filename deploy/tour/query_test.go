@@ -154,7 +154,13 @@ func summedBy(query string) []string {
 // asked returns the queries of the dashboard, and of the alerts and their tests, by who asks.
 func asked(t *testing.T) map[string][]string {
 	t.Helper()
-	all := readDashboard(t).queries()
+	d := readDashboard(t)
+	all := d.queries()
+	for _, variable := range d.Templating.List {
+		if variable.Definition != "" {
+			all["variable "+variable.Name] = []string{labelValues.ReplaceAllString(variable.Definition, "sum($1) by ($2)")}
+		}
+	}
 	for _, alert := range readAlerts(t) {
 		all["alert "+alert.Alert] = []string{alert.Expr}
 	}

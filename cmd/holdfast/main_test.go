@@ -24,6 +24,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -85,8 +86,6 @@ func play(role string) {
 		beat(os.Args[1])
 	case "beat":
 		beat(os.Args[1])
-	case "terminal": // says whether it has the terminal in the foreground
-		fmt.Println("foreground:", inForeground())
 	}
 }
 
@@ -361,10 +360,6 @@ func client(t *testing.T, url string) *holdfast.Client {
 	options, err := redis.ParseURL(url)
 	redistest.Must(t, err)
 	rdb := redis.NewClient(options)
-	c := holdfast.New(rdb)
-	t.Cleanup(func() {
-		_ = c.Close()
-		_ = rdb.Close()
-	})
-	return c
+	t.Cleanup(func() { _ = rdb.Close() })
+	return clienttest.OpenClient(t, rdb)
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -135,7 +136,7 @@ func TestShortHoldsBetweenTwoLooksAreCounted(t *testing.T) {
 	p.sees("main", "It is free.")
 	redistest.Eventually(t, patience, "a count of short holds", func() error {
 		for range 20 {
-			release(t, lock(t, client, "jobs"))
+			clienttest.GiveBack(t, lock(t, client, "jobs"))
 		}
 		var texts []string
 		script := `JSON.stringify([".events", ".card", "svg.lanes"].map((s) => document.querySelector(s).textContent))`

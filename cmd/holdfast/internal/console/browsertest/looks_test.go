@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -74,7 +75,7 @@ func scene(t *testing.T, w *world) (next func() *holdfast.Lease) {
 	must(permits.Acquire(t.Context(), 1))
 	must(billing.Latch("deploy:ready").TrySetCount(t.Context(), 5))
 	return func() *holdfast.Lease {
-		release(t, l)
+		clienttest.GiveBack(t, l)
 		l = <-later
 		l.Note("sending the parcel")
 		later = lockLater(t, reports, "orders:42")
@@ -216,9 +217,8 @@ func (w *world) commands() (sum int64) {
 	for line := range strings.Lines(info) {
 		name, counts, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
 		if slices.Contains([]string{"evalsha", "evalsha_ro", "eval", "eval_ro", "fcall", "scan", "ping"}, name) {
-			n, _, _ := strings.Cut(counts, ",")
-			calls, err := strconv.ParseInt(n, 10, 64)
-			redistest.Must(w.t, err)
+			var calls int64
+			redistest.Must(w.t, redistest.Err(fmt.Sscan(counts, &calls)))
 			sum += calls
 		}
 	}

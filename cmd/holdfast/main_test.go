@@ -122,26 +122,23 @@ func beat(file string) {
 }
 
 // beats returns the times that a program wrote, by its process id, in the order of their beginnings.
-func beats(t *testing.T, file string) [][]time.Time {
+func beats(t *testing.T, file string) (all [][]time.Time) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	redistest.Must(t, err)
-	of := make(map[int][]time.Time)
-	var order []int
+	place := make(map[int]int) // of each process in all
 	for line := range strings.Lines(string(text)) {
 		var pid int
 		var at int64
 		if _, err := fmt.Sscan(line, &pid, &at); err != nil {
 			continue // the last line may be half of one: the program was killed
 		}
-		if !slices.Contains(order, pid) {
-			order = append(order, pid)
+		n, begun := place[pid]
+		if !begun {
+			n, all = len(all), append(all, nil)
+			place[pid] = n
 		}
-		of[pid] = append(of[pid], time.Unix(0, at))
-	}
-	var all [][]time.Time
-	for _, pid := range order {
-		all = append(all, of[pid])
+		all[n] = append(all[n], time.Unix(0, at))
 	}
 	return all
 }

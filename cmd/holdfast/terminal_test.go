@@ -152,22 +152,18 @@ func TestRun_SuspendedAtTheTerminal(t *testing.T) {
 	s.answers("echo code=$?\n", "code=0")
 }
 
-// A program whose output goes to a pager gets the terminal only when it asks for it.
-func TestRun_InFrontOfAPipe(t *testing.T) {
-	_, url := server(t)
-	s := shell(t, url)
-	s.types("$H run x -- sh -c 'read a; echo go''t-$a' | cat\n")
-	s.answers("word\n", "got-word")
-	s.answers("echo shell''-has-it\n", "shell-has-it")
-}
-
-// getpass(3), ssh and sudo ask at the terminal, wherever the input of the program comes from, as under flock(1).
+// getpass(3), ssh and sudo ask at the terminal, wherever the input of the program comes from, and if its output goes to
+// a pager, as under flock(1).
 func TestRun_AProgramAsksAtTheTerminal(t *testing.T) {
 	_, url := server(t)
 	for _, lock := range []string{"flock " + filepath.Join(t.TempDir(), "lock"), "$H run x"} {
-		for _, how := range []string{"echo data | %s", "</dev/null %s"} {
+		for _, how := range []string{
+			"echo data | %s sh -c 'read a </dev/tty; echo go''t-$a'\n",
+			"</dev/null %s sh -c 'read a </dev/tty; echo go''t-$a'\n",
+			"%s sh -c 'read a; echo go''t-$a' | cat\n",
+		} {
 			s := shell(t, url)
-			s.types(fmt.Sprintf(how, lock) + " sh -c 'read a </dev/tty; echo go''t-$a'\n")
+			s.types(fmt.Sprintf(how, lock))
 			s.answers("word\n", "got-word")
 			s.answers("echo shell''-has-it\n", "shell-has-it")
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
@@ -91,20 +90,7 @@ func TestJSONHasNoWholeOwners(t *testing.T) {
 		run(t, server, args...).want(t, 0, permit, l.Owner().String())
 		run(t, server, args[0], "x", "--owners").want(t, 64)
 	}
-	m := unmarshal(t, run(t, server, "inspect", "x", "--json").out)
-	holder := m["holders"].([]any)[0].(map[string]any)
-	if m["name"] != "x" || m["kind"] != "mutex" || m["waiters"] != 0.0 ||
-		holder["who"] != "pod-1" || holder["owner"] != l.Owner().Short() {
-		t.Errorf("%v", m)
-	}
-	if left := m["remaining_seconds"].(float64); left <= 0 || left > 30 {
-		t.Errorf("%v left", left)
-	}
-	at, err := time.Parse(time.RFC3339, m["at"].(string))
-	since, err2 := time.Parse(time.RFC3339, m["held_since"].(string))
-	if err != nil || err2 != nil || at.Before(since) || time.Since(since) > time.Hour {
-		t.Errorf("%v, %v", m["at"], m["held_since"])
-	}
+	run(t, server, "inspect", "x", "--json").want(t, 0, `"name":"x"`, `"owner":"`+l.Owner().Short(), `"who":"pod-1"`, `"held_since":"20`)
 }
 
 // Nothing that others have put into Redis moves the terminal's cursor.

@@ -116,7 +116,7 @@ func hangs(t *testing.T, server *redistest.Proc, sh shell) {
 	c := client(t, server, "pod-1")
 	sh(t, "holdfast acquire deploy --lease 1h --as 'ci job 811'\n"+
 		"holdfast latch set deploy:shards 2\nholdfast sem set deploy:slots 3 --counting\nholdfast sem drain deploy:slots")
-	term := within(t, campaignFor(t, c, "scheduler"), "a term")
+	term := within(t, campaign(t, c, "scheduler"), "a term")
 	_ = once.Do(t.Context(), c.Once("charge", once.KeepErrors(time.Hour)), "order-7",
 		func(context.Context) error { return context.Canceled })
 	awaited, taken := make(chan error, 1), make(chan error, 1)

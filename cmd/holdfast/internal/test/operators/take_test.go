@@ -172,8 +172,8 @@ func TestForceTakesOnePermit(t *testing.T) {
 	run(t, server, "release", "x", "--force", "--yes").want(t, 0, "nobody holds x")
 }
 
-// campaignFor runs a candidate until the test ends, and returns a channel that gets each of its terms.
-func campaignFor(t *testing.T, c *holdfast.Client, name string, options ...leader.Option) <-chan context.Context {
+// campaign runs a candidate until the test ends, and returns a channel that gets each of its terms.
+func campaign(t *testing.T, c *holdfast.Client, name string, options ...leader.Option) <-chan context.Context {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	terms, done := make(chan context.Context, 100), make(chan struct{})
@@ -192,16 +192,11 @@ func campaignFor(t *testing.T, c *holdfast.Client, name string, options ...leade
 	return terms
 }
 
-func campaign(t *testing.T, c *holdfast.Client, who string) <-chan context.Context {
-	t.Helper()
-	return campaignFor(t, c, "lead", leader.Identity(who), leader.Lease(10*time.Second))
-}
-
 func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
 	server := server(t)
-	first := campaign(t, client(t, server, ""), "pod-1")
+	first := campaign(t, client(t, server, "pod-1"), "lead", leader.Lease(10*time.Second))
 	term := within(t, first, "a term")
-	second := campaign(t, client(t, server, ""), "pod-2")
+	second := campaign(t, client(t, server, "pod-2"), "lead", leader.Lease(10*time.Second))
 	waiting(t, server, "lead", 1)
 	run(t, server, "release", "lead", "--ask").want(t, 64, "--yes")
 	run(t, server, "release", "lead", "--ask", "--yes").want(t, 0, "lead: asked to resign: pod-1 (")

@@ -36,28 +36,28 @@ func TestLanesShowOnlyWhatWasSeen(t *testing.T) {
 	}{
 		{"granted and released while watched", "granted(20, a), released(30, a)", all, "{}", 100, 0, "a held [20-30]"},
 		{
-			"lost, as Redis dropped keys, and then another's", "granted(20, a), lost(30, a), granted(40, b)", all, "holds(b)", 100, 0,
-			"a held [20-30]; b held [40-now",
+			"lost, as Redis dropped keys, and then another's", "granted(20, a), lost(30, a), granted(40, b)",
+			all, "holds(b)", 100, 0, "a held [20-30]; b held [40-now",
 		},
 		{"a release of a hold whose grant nobody saw", "released(30, a)", all, "{}", 100, 0, "a held <10-30]"},
-		{"the same, and Redis knows since when it was held", "released(30, a, {begun: 4})", all, "{}", 100, 0, "a held [4-30]"},
+		{"the same, and Redis knows since when", "released(30, a, {begun: 4})", all, "{}", 100, 0, "a held [4-30]"},
 		{
-			"readers that come and go, of whom one look saw two", "released(30, a), granted(50, a2), released(52, a2)", all, "{}", 100, 0,
-			"a held <10-30], held [50-52]",
+			"readers that come and go, of whom one look saw two", "released(30, a), granted(50, a2), released(52, a2)",
+			all, "{}", 100, 0, "a held <10-30], held [50-52]",
 		},
 		{
-			"a release that the first look after a break found", "granted(20, a), released(80, a, late)", broken, "{}", 100, 0,
-			"a held [20-40>",
-		},
-		{"a grant that the first look after a break found", "granted(80, a, late)", broken, "holds(a)", 100, 0, "a held <80-now"},
-		{
-			"a hand-over in a break", "granted(20, a), passed(80, a, b, late)", broken, "holds(b)", 100, 0,
-			"a held [20-40>; b held <80-now",
+			"a release that the first look after a break found", "granted(20, a), released(80, a, late)",
+			broken, "{}", 100, 0, "a held [20-40>",
 		},
 		{
-			"held when the look began", "watched(60), already(60, a), released(70, a)", "[]", "{}", 100, 0,
-			"a held <60-70]",
+			"a grant that the first look after a break found", "granted(80, a, late)",
+			broken, "holds(a)", 100, 0, "a held <80-now",
 		},
+		{
+			"a hand-over in a break", "granted(20, a), passed(80, a, b, late)",
+			broken, "holds(b)", 100, 0, "a held [20-40>; b held <80-now",
+		},
+		{"held when the look began", "watched(60), already(60, a), released(70, a)", "[]", "{}", 100, 0, "a held <60-70]"},
 		{"held through a break", "granted(20, a), released(90, a)", broken, "{}", 100, 0, "a held [20-90]"},
 		{"gone, and nobody saw how", "granted(20, a)", broken, "{}", 100, 0, "a held [20-40>"},
 		{"held now, and nobody knows since when", "", all, "holds(a, b)", 100, 0, "a held <10-now; b held <10-now"},
@@ -65,12 +65,12 @@ func TestLanesShowOnlyWhatWasSeen(t *testing.T) {
 		{"held when it was seen last, in an outage", "granted(20, a)", "[[10, 60]]", "holds(a)", 60, 0, "a held [20-60>"},
 		{"not known now", "watched(10), granted(20, a), unwatched(60)", "[]", "null", 60, 0, "a held [20-60>"},
 		{
-			"more hold than are told of", "granted(20, a)", all, "{holders: [b], held: 2, since: 0}", 100, 0,
-			"b held <10-now; a held [20-now",
+			"more hold than are told of", "granted(20, a)",
+			all, "{holders: [b], held: 2, since: 0}", 100, 0, "b held <10-now; a held [20-now",
 		},
 		{
-			"waited, and then no longer", "waits(20, a), gone(30, a), waits(40, b)", all, "{queue: [b]}", 100, 0,
-			"a waited [20-30]; b waited [40-now",
+			"waited, and then no longer", "waits(20, a), gone(30, a), waits(40, b)",
+			all, "{queue: [b]}", 100, 0, "a waited [20-30]; b waited [40-now",
 		},
 	} {
 		script := fmt.Sprintf(`import("/page/lanes.js").then(({lanesOf}) => {%s

@@ -6,8 +6,6 @@ package main
 
 import (
 	"bytes"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +28,7 @@ func TestTheReleasedCommandIsInstalledByItsPath(t *testing.T) {
 	redistest.LongRun(t) // it compiles everything, and that takes a minute
 	proxy, bin := t.TempDir(), t.TempDir()
 	publish(t, proxy, library, "../..")
-	publish(t, proxy, library+"/cmd/holdfast", ".")
+	publish(t, proxy, library+"/cmd/holdfast", withVersion(t))
 
 	cache := strings.TrimSpace(string(runs(t, exec.Command("go", "env", "GOMODCACHE"))))
 	install := exec.Command("go", "install", library+"/cmd/holdfast@"+released)
@@ -43,26 +41,13 @@ func TestTheReleasedCommandIsInstalledByItsPath(t *testing.T) {
 	}
 }
 
-// publish puts the module of a folder into the proxy, with the library's version in place of its folder.
+// publish puts the module of a folder into the proxy.
 func publish(t *testing.T, proxy, path, dir string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	redistest.Must(t, err)
-	text = withVersion(t, text)
-	listed, err := zip.CheckDir(dir)
-	redistest.Must(t, err)
-	var files []zip.File
-	for _, on := range listed.Valid {
-		name, err := filepath.Rel(dir, on)
-		redistest.Must(t, err)
-		f := file{dir: dir, name: filepath.ToSlash(name)}
-		if name == "go.mod" {
-			f.text = text
-		}
-		files = append(files, f)
-	}
 	var packed bytes.Buffer
-	redistest.Must(t, zip.Create(&packed, module.Version{Path: path, Version: released}, files))
+	redistest.Must(t, zip.CreateFromDir(&packed, module.Version{Path: path, Version: released}, dir))
 	at := filepath.Join(proxy, path, "@v")
 	redistest.Must(t, os.MkdirAll(at, 0o755))
 	for name, content := range map[string][]byte{
@@ -73,39 +58,25 @@ func publish(t *testing.T, proxy, path, dir string) {
 	}
 }
 
-// file is a file of a module: as it is on disk, or with another text.
-type file struct {
-	dir, name string
-	text      []byte
-}
-
-func (f file) Path() string                { return f.name }
-func (f file) Lstat() (fs.FileInfo, error) { return os.Lstat(filepath.Join(f.dir, f.name)) }
-
-func (f file) Open() (io.ReadCloser, error) {
-	if f.text != nil {
-		return io.NopCloser(bytes.NewReader(f.text)), nil
-	}
-	return os.Open(filepath.Join(f.dir, f.name))
-}
-
-// withVersion returns a go.mod that requires the library by its version. The library's own is left alone.
-func withVersion(t *testing.T, text []byte) []byte {
+// withVersion returns a copy of this module that requires the library by its version, in place of its folder.
+func withVersion(t *testing.T) (dir string) {
 	t.Helper()
+	dir = t.TempDir()
+	redistest.Must(t, os.CopyFS(dir, os.DirFS(".")))
+	text, err := os.ReadFile("go.mod")
+	redistest.Must(t, err)
 	mod, err := modfile.Parse("go.mod", text, nil)
 	redistest.Must(t, err)
-	if mod.Module.Mod.Path == library {
-		return text
-	}
 	redistest.Must(t, mod.DropReplace(library, ""))
 	redistest.Must(t, mod.AddRequire(library, released))
 	mod.Cleanup()
 	if len(mod.Replace) > 0 {
-		t.Fatalf("%s replaces more than the library: it could not be installed", mod.Module.Mod.Path)
+		t.Fatal("the module replaces more than the library: it could not be installed")
 	}
 	text, err = mod.Format()
 	redistest.Must(t, err)
-	return text
+	redistest.Must(t, os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o600))
+	return dir
 }
 
 // runs runs a command, and returns what it printed.

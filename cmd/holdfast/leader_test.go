@@ -115,19 +115,14 @@ func TestLeader_TakesOver(t *testing.T) {
 
 func TestLeader_Probes(t *testing.T) {
 	_, url := server(t)
-	one := start(t, url, "beat", "leader", "x", "--as", "pod-1", "--http", "localhost:0", "--", os.Args[0], filepath.Join(t.TempDir(), "beats"))
+	one := start(t, url, "", "leader", "x", "--as", "pod-1", "--http", "localhost:0", "--", "sh", "-c", "echo ready; exec sleep 100")
 	one.await("ready")
-	two := start(t, url, "beat", "leader", "x", "--as", "pod-2", "--http", "localhost:0", "--", os.Args[0], filepath.Join(t.TempDir(), "beats"))
+	two := start(t, url, "", "leader", "x", "--as", "pod-2", "--http", "localhost:0", "--", "true")
 	waiting(t, url, "x", 1)
 	for c, want := range map[*command]int{one: 200, two: 503} {
-		var at string
-		redistest.Eventually(t, 20*time.Second, "it says where it serves", func() error {
-			_, after, found := strings.Cut(c.said(), "probes at ")
-			if at, _, _ = strings.Cut(after, "\n"); !found {
-				return fmt.Errorf("it says %q", c.said())
-			}
-			return nil
-		})
+		c.says("probes at ")
+		_, at, _ := strings.Cut(c.said(), "probes at ")
+		at, _, _ = strings.Cut(at, "\n")
 		reply, err := http.Get(at)
 		redistest.Must(t, err)
 		defer reply.Body.Close()

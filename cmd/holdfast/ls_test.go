@@ -48,7 +48,6 @@ func TestLsOfAHundredThousandLocks(t *testing.T) {
 		}
 		c.want(0)
 	})
-	t.Logf("%d lines, the first after %v, %d MB, p99 of a PING %v, idle %v", lines, first, memory, busy, idle)
 	if lines != 100_001 || first > time.Second || memory == 0 || memory > 60 || busy > idle+5*time.Millisecond {
 		t.Errorf("%d lines, the first after %v, %d MB, p99 of a PING %v, idle %v", lines, first, memory, busy, idle)
 	}
@@ -123,8 +122,7 @@ func TestAScriptWithoutItsLockEnds(t *testing.T) {
 func TestAShellInWhichSomebodyTypesGoesOn(t *testing.T) {
 	_, url := server(t)
 	redistest.Must(t, redistest.Err(client(t, url).Mutex("busy").Lock(t.Context())))
-	s := shell(t, url, "")
+	s := shell(t, url)
 	s.types("eval \"$($H acquire busy --lease 1m --try)\"\n")
-	s.types("echo code=$?\n")
-	s.shows("code=75")
+	s.answers("echo code=$?\n", "code=75")
 }

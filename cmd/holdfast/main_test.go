@@ -24,6 +24,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -85,8 +86,6 @@ func play(role string) {
 		beat(os.Args[1])
 	case "beat":
 		beat(os.Args[1])
-	case "terminal": // says whether it has the terminal in the foreground
-		fmt.Println("foreground:", inForeground())
 	}
 }
 
@@ -123,26 +122,23 @@ func beat(file string) {
 }
 
 // beats returns the times that a program wrote, by its process id, in the order of their beginnings.
-func beats(t *testing.T, file string) [][]time.Time {
+func beats(t *testing.T, file string) (all [][]time.Time) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	redistest.Must(t, err)
-	of := make(map[int][]time.Time)
-	var order []int
+	place := make(map[int]int) // of each process in all
 	for line := range strings.Lines(string(text)) {
 		var pid int
 		var at int64
 		if _, err := fmt.Sscan(line, &pid, &at); err != nil {
 			continue // the last line may be half of one: the program was killed
 		}
-		if !slices.Contains(order, pid) {
-			order = append(order, pid)
+		n, begun := place[pid]
+		if !begun {
+			n, all = len(all), append(all, nil)
+			place[pid] = n
 		}
-		of[pid] = append(of[pid], time.Unix(0, at))
-	}
-	var all [][]time.Time
-	for _, pid := range order {
-		all = append(all, of[pid])
+		all[n] = append(all[n], time.Unix(0, at))
 	}
 	return all
 }
@@ -361,10 +357,6 @@ func client(t *testing.T, url string) *holdfast.Client {
 	options, err := redis.ParseURL(url)
 	redistest.Must(t, err)
 	rdb := redis.NewClient(options)
-	c := holdfast.New(rdb)
-	t.Cleanup(func() {
-		_ = c.Close()
-		_ = rdb.Close()
-	})
-	return c
+	t.Cleanup(func() { _ = rdb.Close() })
+	return clienttest.OpenClient(t, rdb)
 }

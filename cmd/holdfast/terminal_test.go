@@ -14,16 +14,9 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
-
-// inForeground reports whether this process has the terminal of its input in the foreground.
-func inForeground() bool {
-	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
-}
 
 // screen is a shell in a terminal.
 type screen struct {
@@ -34,10 +27,10 @@ type screen struct {
 }
 
 // shell starts a shell with job control in a terminal of its own.
-func shell(t *testing.T, url, role string) *screen {
+func shell(t *testing.T, url string) *screen {
 	t.Helper()
 	cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
-	cmd.Env = append(os.Environ(), "HOLDFAST_URL="+url, roleVar+"="+role, "PS1=$ ", "TERM=dumb", "H="+binary, "SELF="+os.Args[0])
+	cmd.Env = append(os.Environ(), "HOLDFAST_URL="+url, "PS1=$ ", "TERM=dumb", "H="+binary)
 	file, err := pty.Start(cmd)
 	redistest.Must(t, err)
 	s := &screen{t: t, file: file}
@@ -96,8 +89,9 @@ func (s *screen) answers(text, shown string) {
 
 func TestRun_TheProgramHasTheTerminal(t *testing.T) {
 	_, url := server(t)
-	s := shell(t, url, "terminal")
-	s.answers("$H run x -- $SELF\n", "foreground: true")
+	s := shell(t, url)
+	// The fields are the process group, and that in the foreground.
+	s.answers("$H run x -- awk '{print \"fore\" \"ground:\", $5 == $8}' /proc/self/stat\n", "foreground: 1")
 	s.answers("echo back=$?\n", "back=0")
 }
 
@@ -110,7 +104,7 @@ func TestRun_CtrlCEndsTheScriptToo(t *testing.T) {
 			if lock == "$H leader x" && strings.Contains(how, "cat") {
 				continue // it has no terminal, and leads again after a program that fails
 			}
-			s := shell(t, url, "")
+			s := shell(t, url)
 			s.types(fmt.Sprintf(how, lock+` sh -c "echo re\"\"ady; exec sleep 100"`) + "\n") // a shell that is about to fork would wait for the sleep
 			s.shows("ready")
 			s.answers("\x03", "$ ")
@@ -130,7 +124,7 @@ func TestRun_WithoutAProgramTheTerminalIsGivenBack(t *testing.T) {
 	if err := os.WriteFile(junk, []byte("#!/no/such/interpreter\n"), 0o700); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
-	s := shell(t, url, "")
+	s := shell(t, url)
 	s.answers("bash -c '$H run x "+junk+"; read a; echo go\"\"t-$a'\n", "cannot run")
 	s.answers("word\n", "got-word")
 }
@@ -139,7 +133,7 @@ func TestRun_WithoutAProgramTheTerminalIsGivenBack(t *testing.T) {
 func TestRun_SuspendedWhileItWaits(t *testing.T) {
 	_, url := server(t)
 	first := running(t, url, "beat", "x")
-	s := shell(t, url, "")
+	s := shell(t, url)
 	s.types("$H run x -- echo go''t-it\n")
 	waiting(t, url, "x", 1)
 	s.answers("\x1a", "Stopped")
@@ -149,7 +143,7 @@ func TestRun_SuspendedWhileItWaits(t *testing.T) {
 
 func TestRun_SuspendedAtTheTerminal(t *testing.T) {
 	_, url := server(t)
-	s := shell(t, url, "")
+	s := shell(t, url)
 	s.answers("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a'\n", "ready")
 	s.answers("\x1a", "Stopped")
 	s.answers("echo shell''-has-it\n", "shell-has-it")
@@ -158,22 +152,18 @@ func TestRun_SuspendedAtTheTerminal(t *testing.T) {
 	s.answers("echo code=$?\n", "code=0")
 }
 
-// A program whose output goes to a pager gets the terminal only when it asks for it.
-func TestRun_InFrontOfAPipe(t *testing.T) {
-	_, url := server(t)
-	s := shell(t, url, "")
-	s.types("$H run x -- sh -c 'read a; echo go''t-$a' | cat\n")
-	s.answers("word\n", "got-word")
-	s.answers("echo shell''-has-it\n", "shell-has-it")
-}
-
-// getpass(3), ssh and sudo ask at the terminal, wherever the input of the program comes from, as under flock(1).
+// getpass(3), ssh and sudo ask at the terminal, wherever the input of the program comes from, and if its output goes to
+// a pager, as under flock(1).
 func TestRun_AProgramAsksAtTheTerminal(t *testing.T) {
 	_, url := server(t)
 	for _, lock := range []string{"flock " + filepath.Join(t.TempDir(), "lock"), "$H run x"} {
-		for _, how := range []string{"echo data | %s", "</dev/null %s"} {
-			s := shell(t, url, "")
-			s.types(fmt.Sprintf(how, lock) + " sh -c 'read a </dev/tty; echo go''t-$a'\n")
+		for _, how := range []string{
+			"echo data | %s sh -c 'read a </dev/tty; echo go''t-$a'\n",
+			"</dev/null %s sh -c 'read a </dev/tty; echo go''t-$a'\n",
+			"%s sh -c 'read a; echo go''t-$a' | cat\n",
+		} {
+			s := shell(t, url)
+			s.types(fmt.Sprintf(how, lock))
 			s.answers("word\n", "got-word")
 			s.answers("echo shell''-has-it\n", "shell-has-it")
 		}
@@ -182,7 +172,7 @@ func TestRun_AProgramAsksAtTheTerminal(t *testing.T) {
 
 func TestRun_InTheBackground(t *testing.T) {
 	_, url := server(t)
-	s := shell(t, url, "")
+	s := shell(t, url)
 	s.answers("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a' &\n", "ready")
 	s.answers("until jobs | grep Stop''ped; do sleep 0.1; done\n", "Stopped") // it stops when it reads, and not before
 	s.answers("fg\n", "run x")
@@ -192,7 +182,7 @@ func TestRun_InTheBackground(t *testing.T) {
 // Where a write in the background stops a process, the loss of the lock is written, and the program is killed all the same.
 func TestRun_ALossAtATerminalThatStopsWrites(t *testing.T) {
 	rdb, url := server(t)
-	s := shell(t, url, "")
+	s := shell(t, url)
 	s.answers("stty tostop; $H run x --lease 3s --grace 1s -- sh -c 'trap \"\" TERM; echo re\"\"ady; exec sleep 100'; echo code=$?\n", "ready")
 	redistest.Must(t, rdb.Admin().FlushAll(t.Context()).Err())
 	s.shows("code=76")
@@ -201,7 +191,7 @@ func TestRun_ALossAtATerminalThatStopsWrites(t *testing.T) {
 // Top shows what stands, and what changes; at its end the terminal is as it was.
 func TestTop(t *testing.T) {
 	rdb, url := server(t)
-	s := shell(t, url, "")
+	s := shell(t, url)
 	redistest.Must(t, pty.Setsize(s.file, &pty.Winsize{Rows: 24, Cols: 100}))
 	s.answers("TERM=xterm $H top; echo code=$?\n", alternate+"h")
 	s.shows("nothing")

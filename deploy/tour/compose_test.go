@@ -59,30 +59,21 @@ func (c compose) mounts(t *testing.T, service string) map[string]string {
 	return folders
 }
 
-func TestWhatTheComposeFileMountsIsThere(t *testing.T) {
+// An image without a version is another one tomorrow.
+var pinned = regexp.MustCompile(`^[a-z0-9./-]+:v?\d+(\.\d+)+$`)
+
+// Each service has an image with a version, mounts what is there, and depends on services.
+func TestServices(t *testing.T) {
 	c := readCompose(t)
-	for name := range c.Services {
+	for name, service := range c.Services {
+		if !pinned.MatchString(service.Image) {
+			t.Errorf("%s: the image %q", name, service.Image)
+		}
 		for at, folder := range c.mounts(t, name) {
 			if _, err := os.Stat(folder); err != nil {
 				t.Errorf("%s, at %s: %v", name, at, err)
 			}
 		}
-	}
-}
-
-// An image without a version is another one tomorrow.
-func TestEveryImageHasAVersion(t *testing.T) {
-	pinned := regexp.MustCompile(`^[a-z0-9./-]+:v?\d+(\.\d+)+$`)
-	for name, service := range readCompose(t).Services {
-		if !pinned.MatchString(service.Image) {
-			t.Errorf("%s: the image %q", name, service.Image)
-		}
-	}
-}
-
-func TestServicesDependOnServices(t *testing.T) {
-	c := readCompose(t)
-	for name, service := range c.Services {
 		var list []string
 		var healthy map[string]struct{ Condition string }
 		if service.DependsOn.Decode(&list) != nil && service.DependsOn.Decode(&healthy) != nil {

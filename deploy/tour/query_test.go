@@ -27,17 +27,39 @@ func (e exported) check(query string) []string {
 		return []string{err.Error()}
 	}
 	var problems []string
-	metricsql.VisitAll(parsed, func(expr metricsql.Expr) {
-		switch expr := expr.(type) {
-		case *metricsql.MetricExpr:
-			for _, filters := range expr.LabelFilterss {
-				problems = append(problems, e.checkSelector(filters)...)
+	for _, filters := range selectors(parsed) {
+		problems = append(problems, e.checkSelector(filters)...)
+	}
+	for _, sum := range sums(parsed) { // each metric in it must have the labels by which it sums
+		for _, filters := range selectors(sum) {
+			for _, label := range sum.Modifier.Args {
+				if _, there := e[metricOf(filters)][label]; !there {
+					problems = append(problems, fmt.Sprintf("%s has no label %q to sum by", metricOf(filters), label))
+				}
 			}
-		case *metricsql.AggrFuncExpr:
-			problems = append(problems, e.checkLabels(expr)...)
+		}
+	}
+	return problems
+}
+
+// selectors returns what selects series in a query.
+func selectors(query metricsql.Expr) (all [][]metricsql.LabelFilter) {
+	metricsql.VisitAll(query, func(expr metricsql.Expr) {
+		if metric, ok := expr.(*metricsql.MetricExpr); ok {
+			all = append(all, metric.LabelFilterss...)
 		}
 	})
-	return problems
+	return all
+}
+
+// sums returns what sums up in a query.
+func sums(query metricsql.Expr) (all []*metricsql.AggrFuncExpr) {
+	metricsql.VisitAll(query, func(expr metricsql.Expr) {
+		if sum, ok := expr.(*metricsql.AggrFuncExpr); ok {
+			all = append(all, sum)
+		}
+	})
+	return all
 }
 
 // grafanaVariables are what Grafana puts into a query before it sends it.
@@ -114,47 +136,28 @@ func matches(values map[string]bool, pattern string) bool {
 	return false
 }
 
-// checkLabels checks the labels by which the query sums: each metric in it must have them.
-func (e exported) checkLabels(sum *metricsql.AggrFuncExpr) []string {
-	var problems []string
-	for _, arg := range sum.Args {
-		metricsql.VisitAll(arg, func(expr metricsql.Expr) {
-			metric, ok := expr.(*metricsql.MetricExpr)
-			if !ok {
-				return
-			}
-			for _, filters := range metric.LabelFilterss {
-				name := metricOf(filters)
-				for _, label := range sum.Modifier.Args {
-					if _, there := e[name][label]; !there {
-						problems = append(problems, fmt.Sprintf("%s has no label %q to sum by", name, label))
-					}
-				}
-			}
-		})
-	}
-	return problems
-}
-
 // summedBy returns the labels that the result of a query may have.
-func summedBy(query string) []string {
-	var labels []string
+func summedBy(query string) (labels []string) {
 	parsed, err := metricsql.Parse(grafanaVariables.Replace(query))
 	if err != nil {
 		return nil
 	}
-	metricsql.VisitAll(parsed, func(expr metricsql.Expr) {
-		if sum, ok := expr.(*metricsql.AggrFuncExpr); ok {
-			labels = append(labels, sum.Modifier.Args...)
-		}
-	})
+	for _, sum := range sums(parsed) {
+		labels = append(labels, sum.Modifier.Args...)
+	}
 	return labels
 }
 
 // asked returns the queries of the dashboard, and of the alerts and their tests, by who asks.
 func asked(t *testing.T) map[string][]string {
 	t.Helper()
-	all := readDashboard(t).queries()
+	d := readDashboard(t)
+	all := d.queries()
+	for _, variable := range d.Templating.List {
+		if variable.Definition != "" {
+			all["variable "+variable.Name] = []string{labelValues.ReplaceAllString(variable.Definition, "sum($1) by ($2)")}
+		}
+	}
 	for _, alert := range readAlerts(t) {
 		all["alert "+alert.Alert] = []string{alert.Expr}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/audit"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/once"
@@ -33,10 +34,11 @@ func as(t *testing.T, server *redistest.Proc, line string) *holdfast.Client {
 	if err := admin.Do(t.Context(), args...).Err(); err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
-	client := holdfast.New(server.Client(t, func(o *redis.Options) { o.Username, o.Password = "holdfast", "PASSWORD" }))
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return clienttest.OpenClient(t, server.Client(t, theUser))
 }
+
+// theUser has a connection log in as the user that a line describes.
+func theUser(o *redis.Options) { o.Username, o.Password = "holdfast", "PASSWORD" }
 
 func line(t *testing.T, pattern string, kinds ...string) string {
 	t.Helper()
@@ -69,6 +71,13 @@ func TestTheRightsOfAKindDo(t *testing.T) {
 func TestTheRightsOfTheRestDo(t *testing.T) {
 	server := redistest.Server(t)
 	ctx := redistest.Within(t, time.Minute)
+	clienttest.Grab(t, clienttest.OpenClient(t, server.Client(t), holdfast.WithIdentity("pod-1")).Mutex("orders:held"))
+	redistest.Eventually(t, time.Minute, "the identity stands in Redis", func() error {
+		if len(server.Admin().Keys(ctx, clients).Val()) == 0 {
+			return errors.New("no key")
+		}
+		return nil
+	})
 	held := func(l *holdfast.Lease, err error) error {
 		if err == nil {
 			err = l.Release(ctx)
@@ -94,27 +103,16 @@ func TestTheRightsOfTheRestDo(t *testing.T) {
 			return all
 		},
 	} {
-		holder := holdfast.New(server.Client(t), holdfast.WithIdentity("pod-1"))
-		l, err := holder.Mutex("orders:held").Lock(ctx)
-		redistest.Must(t, err)
-		redistest.Eventually(t, time.Minute, "the identity stands in Redis", func() error {
-			if len(server.Admin().Keys(ctx, clients).Val()) == 0 {
-				return errors.New("no key")
-			}
-			return nil
-		})
 		if err := do(as(t, server, line(t, "orders:*", kind))); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
-		redistest.Check(t, l.Release(ctx))
-		_ = holder.Close()
 	}
 }
 
 // Who may release by force may note that, and who may inspect may read it.
 func TestTheRightsToNoteAReleaseByForceDo(t *testing.T) {
 	server := redistest.Server(t)
-	rdb := server.Client(t, func(o *redis.Options) { o.Username, o.Password = "holdfast", "PASSWORD" })
+	rdb := server.Client(t, theUser)
 	for _, name := range []string{"orders:x", "{user7}:x"} {
 		pattern := strings.Replace(name, "x", "*", 1)
 		as(t, server, line(t, pattern, "release"))

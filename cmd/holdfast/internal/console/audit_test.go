@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -188,12 +187,8 @@ func TestConnectionsThatKeepSilentAreClosed(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			s := serve(t, func(o *Options) { o.Token = token })
 			synctest.Test(t, func(t *testing.T) {
-				there, here := net.Pipe()
-				pipes := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
-				pipes.conns <- there
-				server := &http.Server{Handler: s}
-				served := make(chan error, 1)
-				go func() { served <- server.Serve(pipes) }()
+				here, end := throughPipe(s)
+				defer end()
 				sent := make(chan error, 1)
 				go func() {
 					_, err := io.WriteString(here, c.sends)
@@ -216,9 +211,6 @@ func TestConnectionsThatKeepSilentAreClosed(t *testing.T) {
 				case <-time.After(time.Hour): // of the bubble's clock
 					t.Error("after an hour the connection is open")
 				}
-				_ = here.Close()
-				_ = server.Close()
-				<-served
 			})
 		})
 	}

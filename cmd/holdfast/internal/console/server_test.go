@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -31,17 +32,14 @@ func TestMain(m *testing.M) {
 func serve(t *testing.T, change func(*Options)) *Server {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
-	client := holdfast.New(rdb, holdfast.WithLogger(redistest.Watched()))
+	t.Cleanup(func() { _ = rdb.Close() })
+	client := clienttest.OpenClient(t, rdb)
 	o := Options{Client: client, Redis: rdb, Target: "redis://example", Port: "7380"}
 	if change != nil {
 		change(&o)
 	}
 	s := New(o)
-	t.Cleanup(func() {
-		s.Close()
-		_ = client.Close()
-		_ = rdb.Close()
-	})
+	t.Cleanup(s.Close)
 	return s
 }
 

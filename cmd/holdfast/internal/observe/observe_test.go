@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -26,12 +25,7 @@ const soon = time.Minute
 // on returns an Observer, and a Client that holds.
 func on(t *testing.T, server *redistest.Proc, o Options) (*Observer, *holdfast.Client) {
 	t.Helper()
-	looks, works := holdfast.New(server.Client(t)), holdfast.New(server.Client(t))
-	t.Cleanup(func() {
-		_ = looks.Close()
-		_ = works.Close()
-	})
-	return New(looks, o), works
+	return New(clienttest.OpenClient(t, server.Client(t)), o), clienttest.OpenClient(t, server.Client(t))
 }
 
 // followed collects what one follower is told.
@@ -183,11 +177,8 @@ func TestNobodyFollowsNobodyLooks(t *testing.T) {
 
 func TestAnObserverThatMayNotLookSaysWhy(t *testing.T) {
 	server := redistest.Server(t)
-	redistest.Must(t, server.Admin().Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~y*", "+@all").Err())
-	as := func(o *redis.Options) { o.Username, o.Password = "u", "p" }
-	client := holdfast.New(server.Client(t, as))
-	t.Cleanup(func() { _ = client.Close() })
-	o := New(client, Options{Pattern: "x"})
+	as := clienttest.User(t, server, "u", "~y*", "+@all")
+	o := New(clienttest.OpenClient(t, server.Client(t, as)), Options{Pattern: "x"})
 	var told Change
 	ctx := redistest.Within(t, soon)
 	err := o.Follow(ctx, func(c Change) { told = c })

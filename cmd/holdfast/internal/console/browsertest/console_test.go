@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -48,7 +49,7 @@ func TestThePageSeesWhoHoldsAndWhoWaits(t *testing.T) {
 	p.sees(row("orders:42"), "next shipping-2b41")
 
 	// The lock is handed over.
-	release(t, l)
+	clienttest.GiveBack(t, l)
 	l = <-granted
 	p.sees(row("orders:42")+" td[data-label='Held by']", "shipping-2b41")
 	p.lacks(row("orders:42")+" td[data-label='Held by']", "billing-7f9c")
@@ -57,7 +58,7 @@ func TestThePageSeesWhoHoldsAndWhoWaits(t *testing.T) {
 	p.click(row("orders:42") + " a")
 	p.sees("h1", "orders:42")
 	p.sees(".events", "billing-7f9c")
-	release(t, l)
+	clienttest.GiveBack(t, l)
 	p.sees(".events", "Released by shipping-2b41")
 	p.sees("main", "It is free.")
 	p.open("/lock/orders%3A42")

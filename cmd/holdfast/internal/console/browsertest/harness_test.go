@@ -25,6 +25,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -76,19 +77,12 @@ func browser(t *testing.T) context.Context {
 // client returns a Client that says that it is who.
 func (w *world) client(who string) *holdfast.Client {
 	w.t.Helper()
-	c := holdfast.New(w.redis.Client(w.t), holdfast.WithIdentity(who), holdfast.WithLogger(redistest.Watched()))
-	w.t.Cleanup(func() { _ = c.Close() })
-	return c
+	return clienttest.OpenClient(w.t, w.redis.Client(w.t), holdfast.WithIdentity(who))
 }
 
 func lock(t *testing.T, c *holdfast.Client, name string) *holdfast.Lease {
 	t.Helper()
-	ctx := redistest.Within(t, patience)
-	l, err := c.Mutex(name).Lock(ctx)
-	if err != nil {
-		t.Fatalf("lock %q: %v", name, err)
-	}
-	return l
+	return clienttest.Grab(t, c.Mutex(name))
 }
 
 // lockLater begins to wait for a lock.
@@ -103,13 +97,6 @@ func lockLater(t *testing.T, c *holdfast.Client, name string) <-chan *holdfast.L
 	})
 	t.Cleanup(waiting.Wait)
 	return granted
-}
-
-func release(t *testing.T, l *holdfast.Lease) {
-	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatalf("release %q: %v", l.Name(), err)
-	}
 }
 
 // fakeLocks writes many locks at once, as if as many threads of 100 processes held them for an hour.
@@ -163,7 +150,13 @@ func (w *world) console(args ...string) *console {
 	defer file.Close()
 	cmd.Stderr = file
 	redistest.Must(w.t, cmd.Start())
-	w.t.Cleanup(func() { w.endCommand(cmd) })
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		err := cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) {
+			w.t.Errorf("after SIGTERM holdfast console ended with %v, want exit code 143", err)
+		}
+	})
 	c.says("the console is at ", "\n")
 	text, err := os.ReadFile(c.said)
 	redistest.Must(w.t, err)
@@ -187,15 +180,6 @@ func (c *console) says(parts ...string) {
 		}
 		return err
 	})
-}
-
-func (w *world) endCommand(cmd *exec.Cmd) {
-	_ = cmd.Process.Signal(syscall.SIGTERM)
-	err := cmd.Wait()
-	var ended *exec.ExitError
-	if !errors.As(err, &ended) || ended.ExitCode() != 128+int(syscall.SIGTERM) {
-		w.t.Errorf("after SIGTERM holdfast console ended with %v, want exit code 143", err)
-	}
 }
 
 // tab is a page that a browser shows.

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -76,7 +77,7 @@ func story(t *testing.T, w *world, next func() *holdfast.Lease) {
 	time.Sleep(3 * time.Second)
 	l := next()
 	time.Sleep(4 * time.Second)
-	release(t, l)
+	clienttest.GiveBack(t, l)
 	redistest.Must(t, <-waiting)
 	time.Sleep(14 * time.Second) // it dies of its lease, and others hold it after that
 }

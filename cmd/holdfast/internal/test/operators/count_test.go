@@ -1,17 +1,20 @@
-// latch, sem, slots and once change what nobody holds.
+// latch, sem, slots and once change what nobody holds; shards shows who has which shard.
 
 package operators
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/once"
+	"github.com/holdfast-go/holdfast/shards"
 	"github.com/holdfast-go/holdfast/slots"
 )
 
@@ -37,23 +40,17 @@ func TestLatch(t *testing.T) {
 	run(t, server, "latch").want(t, 64, "needs a command")
 }
 
-// A semaphore is a number too: a latch's command would take a permit away for ever.
-func TestACountIsNotTakenForAnother(t *testing.T) {
-	server := server(t)
-	run(t, server, "sem", "set", "s", "2", "--counting").want(t, 0)
-	run(t, server, "latch", "down", "s").want(t, 1, "s is a semaphore, not a latch")
-	run(t, server, "latch", "delete", "s").want(t, 1)
-	run(t, server, "latch", "set", "l", "2").want(t, 0)
-	run(t, server, "sem", "add", "l", "2", "--counting").want(t, 1, "l is a latch, not a semaphore")
-	run(t, server, "sem", "show", "s").want(t, 0, "2 of 2 free")
-	run(t, server, "latch", "show", "l").want(t, 0, "2 to come")
-}
-
 func TestSemaphore(t *testing.T) {
 	server := server(t)
 	run(t, server, "sem", "set", "s", "5").want(t, 64, "--permits or --counting")
 	run(t, server, "sem", "set", "s", "5", "--counting").want(t, 0)
 	run(t, server, "sem", "set", "s", "6").want(t, 1, "sem add")
+	// A semaphore is a number too: a latch's command would take a permit away for ever.
+	run(t, server, "latch", "down", "s").want(t, 1, "s is a semaphore, not a latch")
+	run(t, server, "latch", "delete", "s").want(t, 1)
+	run(t, server, "latch", "set", "l", "2").want(t, 0)
+	run(t, server, "sem", "add", "l", "2", "--counting").want(t, 1, "l is a latch, not a semaphore")
+	run(t, server, "latch", "show", "l").want(t, 0, "2 to come")
 	run(t, server, "sem", "add", "s", "-2").want(t, 0)
 	run(t, server, "sem", "show", "s").want(t, 0, "s: semaphore, 3 of 3 free")
 	run(t, server, "sem", "add", "s", "+1").want(t, 0)
@@ -75,7 +72,7 @@ func TestPermitSemaphore(t *testing.T) {
 	run(t, server, "sem", "set", "p", "5", "--permits").want(t, 0)
 	run(t, server, "sem", "show", "p").want(t, 0, "p: 5; Redis does not say whether it is a semaphore")
 	run(t, server, "sem", "set", "p", "4").want(t, 64, "Redis does not say: give --permits")
-	l := lock(t, c.PermitSemaphore("p").Locker(2))
+	l := clienttest.Grab(t, c.PermitSemaphore("p").Locker(2))
 	run(t, server, "sem", "add", "p", "-1").want(t, 0)
 	run(t, server, "sem", "show", "p").want(t, 0, "p: permits, 2 of 4 free", "held by  permit ", "held by  permit ")
 	run(t, server, "sem", "set", "p", "1").want(t, 0)
@@ -203,7 +200,32 @@ func TestSlots(t *testing.T) {
 	run(t, server, "slots", "free", "w", "2", "--yes", "--json").want(t, 0, `"kind":"slots"`, `"number":2`)
 	run(t, server, "slots", "show", "w").want(t, 0, "w: no number is taken")
 	redistest.Is(t, "Release", held.Release(t.Context()), holdfast.ErrLost)
-	l := lock(t, c.Mutex("m"))
+	l := clienttest.Grab(t, c.Mutex("m"))
 	run(t, server, "slots", "free", "m", "0", "--yes").want(t, 1, "m is a mutex, not numbered slots")
 	_ = l.Release(t.Context())
+}
+
+func TestShards(t *testing.T) {
+	server := server(t)
+	run(t, server, "shards", "orders").want(t, 0, "orders: no member")
+	ctx, stop := context.WithCancel(t.Context())
+	s := client(t, server, "").Shards("orders", 4, shards.Identity("pod-1"), shards.Value("10.0.0.1:80"))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Run(ctx, func(ctx context.Context, _ *shards.Shard) error { <-ctx.Done(); return nil })
+	}()
+	defer func() { stop(); <-done }()
+	redistest.Eventually(t, time.Minute, "the shards are somebody's", func() error {
+		info, err := s.Owner(ctx, "order 7")
+		if err == nil && !info.Owned() {
+			err = fmt.Errorf("shard %d is nobody's", info.Shard)
+		}
+		return err
+	})
+	run(t, server, "shards", "orders").want(t, 0, "4", "pod-1 (10.0.0.1:80)", "0-3")
+	run(t, server, "shards", "orders", "--key", "order 7").want(t, 0, "shard 2: pod-1 (10.0.0.1:80)")
+	run(t, server, "shards", "orders", "--json").want(t, 0, `"counts":{"pod-1":4}`)
+	run(t, server, "inspect", "orders").want(t, 0, "pod-1", "4 shards: 0-3")
+	run(t, server, "inspect", "orders", "--json").want(t, 0, `"shards":"0-3"`)
 }

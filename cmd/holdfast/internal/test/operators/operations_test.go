@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/once"
 )
@@ -84,7 +85,7 @@ func TestTheCommandsOfOperationsDoWhatTheySay(t *testing.T) {
 
 func stuck(t *testing.T, server *redistest.Proc, sh shell) {
 	holder, second, third := client(t, server, "pod-1"), client(t, server, "pod-2"), client(t, server, "pod-3")
-	lock(t, holder.Mutex("orders:42"))
+	clienttest.Grab(t, holder.Mutex("orders:42"))
 	known(t, server, "orders:42", "pod-1")
 	next := make(chan string, 2)
 	for _, c := range []*holdfast.Client{second, third} {
@@ -98,17 +99,13 @@ func stuck(t *testing.T, server *redistest.Proc, sh shell) {
 	waiting(t, server, "orders:42", 2)
 	s := holder.PermitSemaphore("uploads")
 	redistest.Must(t, s.SetPermits(t.Context(), 2))
-	permit := s.IDs(lock(t, s.Locker(1)))[0]
+	permit := s.IDs(clienttest.Grab(t, s.Locker(1)))[0]
 	d := done{out: sh(t, section(t, "A lock is stuck"), "permit="+permit)}
 	// It is taken once by each of the ways: so both who waited have got it.
 	d.want(t, 0, "orders:42: mutex", "held by  pod-1", "waiting  2", "who", "pod-1", "orders:42: taken from pod-1",
 		"DEL orders:42", "PUBLISH", "uploads: permits", "uploads: taken from permit "+permit[:8])
 	for range 2 {
-		select {
-		case <-next:
-		case <-time.After(soon):
-			t.Fatal("a waiter is not woken")
-		}
+		within(t, next, "the lock of a waiter")
 	}
 	if n, err := s.Acquired(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d permits are taken, %v", n, err)
@@ -119,7 +116,7 @@ func hangs(t *testing.T, server *redistest.Proc, sh shell) {
 	c := client(t, server, "pod-1")
 	sh(t, "holdfast acquire deploy --lease 1h --as 'ci job 811'\n"+
 		"holdfast latch set deploy:shards 2\nholdfast sem set deploy:slots 3 --counting\nholdfast sem drain deploy:slots")
-	term := within(t, campaignFor(t, c, "scheduler"))
+	term := within(t, campaign(t, c, "scheduler"), "a term")
 	_ = once.Do(t.Context(), c.Once("charge", once.KeepErrors(time.Hour)), "order-7",
 		func(context.Context) error { return context.Canceled })
 	awaited, taken := make(chan error, 1), make(chan error, 1)
@@ -130,19 +127,14 @@ func hangs(t *testing.T, server *redistest.Proc, sh shell) {
 		"held by  ci job 811", "latch, 2 to come", "latch down", "1\n", "semaphore, 0 of 3 free",
 		"scheduler: leader", "identity", "scheduler: asked to resign: ", "once, failed", "once forget")
 	for _, waits := range []<-chan error{awaited, taken} {
-		select {
-		case err := <-waits:
-			redistest.Check(t, err)
-		case <-time.After(soon):
-			t.Fatal("a waiter is not woken")
-		}
+		redistest.Check(t, within(t, waits, "the end of a wait"))
 	}
 	<-term.Done()
 }
 
 func full(t *testing.T, server *redistest.Proc, sh shell) {
 	c := client(t, server, "pod-1")
-	l := lock(t, c.Mutex("orders:42"))
+	l := clienttest.Grab(t, c.Mutex("orders:42"))
 	o := c.Once("charge")
 	work := func(context.Context) error { return nil }
 	redistest.Must(t, once.Do(t.Context(), o, "order-7", work))

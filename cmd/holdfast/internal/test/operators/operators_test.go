@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -101,34 +102,39 @@ func runWith(t *testing.T, in *os.File, server *redistest.Proc, args ...string) 
 // want fails the test if the code differs, or if the output has not all the parts, in their order.
 func (d done) want(t *testing.T, code int, parts ...string) {
 	t.Helper()
-	rest := d.out + d.err
+	text := d.out + d.err
 	if d.code != code {
-		t.Fatalf("exit code %d, want %d: %s", d.code, code, rest)
+		t.Fatalf("exit code %d, want %d: %s", d.code, code, text)
 	}
+	redistest.Must(t, has(text, parts...))
+}
+
+// has returns an error if a text has not all the parts, in their order.
+func has(text string, parts ...string) error {
+	rest, found := text, true
 	for _, part := range parts {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			t.Fatalf("no %q, in that order, in:\n%s%s", part, d.out, d.err)
+		if _, rest, found = strings.Cut(rest, part); !found {
+			return fmt.Errorf("no %q, in that order, in:\n%s", part, text)
 		}
-		rest = after
 	}
+	return nil
 }
 
 // client returns a Client that says who it is.
 func client(t *testing.T, server *redistest.Proc, who string) *holdfast.Client {
 	t.Helper()
-	c := holdfast.New(server.Client(t), holdfast.WithIdentity(who))
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return clienttest.OpenClient(t, server.Client(t), holdfast.WithIdentity(who))
 }
 
-// lock locks, or fails the test. The lease goes with the test.
-func lock(t *testing.T, l holdfast.Locker) *holdfast.Lease {
+// within returns the next thing that a channel has, and fails the test if that does not come.
+func within[T any](t *testing.T, c <-chan T, what string) (got T) {
 	t.Helper()
-	ctx := redistest.Within(t, soon)
-	held, err := l.Lock(ctx)
-	redistest.Must(t, err)
-	return held
+	select {
+	case got = <-c:
+	case <-time.After(soon):
+		t.Fatalf("%s does not come", what)
+	}
+	return got
 }
 
 // known waits until others see who holds a name.
@@ -148,8 +154,7 @@ func waiting(t *testing.T, server *redistest.Proc, name string, n int) {
 // seen waits until others see a name as it is to be.
 func seen(t *testing.T, server *redistest.Proc, name, what string, is func(holdfast.Inspection) bool) {
 	t.Helper()
-	looks := holdfast.New(server.Client(t))
-	defer looks.Close()
+	looks := client(t, server, "")
 	redistest.Eventually(t, soon, name+" is "+what, func() error {
 		i, err := looks.Inspect(t.Context(), name)
 		if err == nil && !is(i) {

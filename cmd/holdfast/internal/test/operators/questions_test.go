@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -24,7 +25,7 @@ func TestHeldAndWaitAnswerByTheirCode(t *testing.T) {
 	} {
 		run(t, server, "held", name).want(t, 1)
 		run(t, server, "wait", name, "--try").want(t, 0)
-		lease := lock(t, l)
+		lease := clienttest.Grab(t, l)
 		if d := run(t, server, "held", name); d.code != 0 || d.out+d.err != "" {
 			t.Errorf("%s: %d, %s%s", name, d.code, d.out, d.err)
 		}
@@ -35,7 +36,7 @@ func TestHeldAndWaitAnswerByTheirCode(t *testing.T) {
 		waits.Expect("exit 0")
 		run(t, server, "held", name).want(t, 1)
 	}
-	lock(t, c.Mutex("mutex"))
+	clienttest.Grab(t, c.Mutex("mutex"))
 	run(t, server, "wait", "mutex", "-w", "2s").want(t, 75, "still held")
 	silent := start(t, server, "wait", "mutex", "-w", "4s", "--timeout", "1m")
 	subscribed(t, server)
@@ -64,10 +65,10 @@ func subscribed(t *testing.T, server *redistest.Proc) {
 func TestLsSelectsAndSorts(t *testing.T) {
 	server := server(t)
 	c := client(t, server, "pod-1")
-	lock(t, c.Mutex("b-old"))
+	clienttest.Grab(t, c.Mutex("b-old"))
 	time.Sleep(20 * time.Millisecond) // two grants of one millisecond have no order
-	lock(t, c.Mutex("a-new"))
-	lock(t, c.RWMutex("c-reader").RLocker())
+	clienttest.Grab(t, c.Mutex("a-new"))
+	clienttest.Grab(t, c.RWMutex("c-reader").RLocker())
 	go func() { _, _ = client(t, server, "pod-2").Mutex("a-new").Lock(t.Context()) }()
 	waiting(t, server, "a-new", 1)
 	names := func(args ...string) string {
@@ -101,8 +102,8 @@ func TestLsSelectsAndSorts(t *testing.T) {
 func TestColumnsStandBelowEachOther(t *testing.T) {
 	server := server(t)
 	c := client(t, server, "pod-1")
-	lock(t, c.Mutex("订单:42"))
-	lock(t, c.Mutex("orders:42"))
+	clienttest.Grab(t, c.Mutex("订单:42"))
+	clienttest.Grab(t, c.Mutex("orders:42"))
 	d := run(t, server, "ls")
 	d.want(t, 0, "NAME       KIND   ", "\norders:42  mutex  ", "\n订单:42    mutex  ")
 }
@@ -143,7 +144,7 @@ func TestAReleaseByForceIsNoted(t *testing.T) {
 	server := redistest.Server(t)
 	c := client(t, server, "pod\x1b-1")
 	t.Setenv("SSH_CONNECTION", "10.0.0.7 51515 10.0.0.1 22")
-	lock(t, c.Mutex("x"))
+	clienttest.Grab(t, c.Mutex("x"))
 	known(t, server, "x", "pod\x1b-1")
 	run(t, server, "inspect", "x", "--json").want(t, 0, `"forced":[]`)
 	run(t, server, "release", "x", "--force", "--yes", "--as", "ticket 7").want(t, 0, "x: taken from ",
@@ -190,7 +191,7 @@ func TestCompletion(t *testing.T) {
 	server := redistest.Server(t)
 	c := client(t, server, "pod-1")
 	for _, name := range []string{"orders:42", "orders:43", "users:1", "two words"} {
-		lock(t, c.Mutex(name))
+		clienttest.Grab(t, c.Mutex(name))
 	}
 	t.Setenv(envURL, url(server))
 	complete := func(args ...string) string {

@@ -88,34 +88,33 @@ func TestReachTLS(t *testing.T) {
 	}
 	secure, plain := "rediss://"+addr, url(server)
 	flags := []string{"--url", secure, "--ca", ca, "--cert", cert, "--key", key}
-	none := map[string]string{}
 	flags = slices.Clip(flags)
-	try(t, nil, attempt{none, append(flags, "run", "a", "--", "true"), 0, ""})
-	try(t, nil, attempt{none, append(flags, "acquire", "a", "--lease", "10m", "--as", "job 1"), 0, "HOLDFAST_LOCK="})
+	try(t, nil, attempt{nil, append(flags, "run", "a", "--", "true"), 0, ""})
+	try(t, nil, attempt{nil, append(flags, "acquire", "a", "--lease", "10m", "--as", "job 1"), 0, "HOLDFAST_LOCK="})
 	try(t, nil, []attempt{
-		{none, append(flags, "ls"), 0, "job 1"},
-		{none, append(flags, "inspect", "a"), 0, "job 1"},
-		{none, append(flags, "check"), 0, ""},
+		{nil, append(flags, "ls"), 0, "job 1"},
+		{nil, append(flags, "inspect", "a"), 0, "job 1"},
+		{nil, append(flags, "check"), 0, ""},
 		{map[string]string{
 			"HOLDFAST_URL": secure, "HOLDFAST_CA": ca, "HOLDFAST_CERT": cert, "HOLDFAST_KEY": key,
 		}, []string{"ls"}, 0, "job 1"},
-		{none, []string{"--url", secure, "--ca", ca, "--cert", file(t, both.String()), "ls"}, 0, "job 1"},
-		{none, append(flags, "--server-name", "::1", "ls"), 0, "job 1"},
-		{none, append(flags, "--server-name", "other", "ls"), 69, "--server-name"},
+		{nil, []string{"--url", secure, "--ca", ca, "--cert", file(t, both.String()), "ls"}, 0, "job 1"},
+		{nil, append(flags, "--server-name", "::1", "ls"), 0, "job 1"},
+		{nil, append(flags, "--server-name", "other", "ls"), 69, "--server-name"},
 		{map[string]string{"HOLDFAST_SERVER_NAME": "other"}, append(flags, "ls"), 69, "--server-name"},
-		{none, []string{"--url", secure, "--cert", cert, "--key", key, "ls"}, 69, "(--ca"},
-		{none, []string{"--url", secure, "--ca", ca, "ls"}, 69, "(--cert"},
-		{none, []string{"--url", secure, "--insecure", "--cert", cert, "--key", key, "check"}, 0, "is not verified"},
+		{nil, []string{"--url", secure, "--cert", cert, "--key", key, "ls"}, 69, "(--ca"},
+		{nil, []string{"--url", secure, "--ca", ca, "ls"}, 69, "(--cert"},
+		{nil, []string{"--url", secure, "--insecure", "--cert", cert, "--key", key, "check"}, 0, "is not verified"},
 		{map[string]string{"HOLDFAST_INSECURE": "1"}, []string{"--url", secure, "--cert", cert, "--key", key, "check"}, 0, "is not verified"},
 		{map[string]string{"HOLDFAST_INSECURE": "perhaps"}, []string{"--url", secure, "ls"}, 64, "HOLDFAST_INSECURE is true or false"},
-		{none, []string{"--url", secure, "--ca", key, "ls"}, 64, "has no certificate"},
-		{none, []string{"--url", secure, "--ca", "", "ls"}, 64, "--ca is empty"},
-		{none, []string{"--url", secure, "--key", key, "ls"}, 64, "--key goes with --cert"},
-		{none, []string{"--url", "", "ls"}, 64, "--url is empty"},
-		{none, []string{"--url", plain, "--ca", ca, "ls"}, 64, "--ca needs TLS"},
+		{nil, []string{"--url", secure, "--ca", key, "ls"}, 64, "has no certificate"},
+		{nil, []string{"--url", secure, "--ca", "", "ls"}, 64, "--ca is empty"},
+		{nil, []string{"--url", secure, "--key", key, "ls"}, 64, "--key goes with --cert"},
+		{nil, []string{"--url", "", "ls"}, 64, "--url is empty"},
+		{nil, []string{"--url", plain, "--ca", ca, "ls"}, 64, "--ca needs TLS"},
 		{map[string]string{"HOLDFAST_CA": ca}, []string{"--url", plain, "ls"}, 64, "HOLDFAST_CA needs TLS"},
-		{none, append(flags, "--url", "rediss://"+server.Addr(), "--timeout", "1s", "ls"), 69, "(if it speaks no TLS"},
-		{none, []string{"--url", "redis://" + addr, "--timeout", "3s", "ls"}, 69, "begins with rediss"},
+		{nil, append(flags, "--url", "rediss://"+server.Addr(), "--timeout", "1s", "ls"), 69, "(if it speaks no TLS"},
+		{nil, []string{"--url", "redis://" + addr, "--timeout", "3s", "ls"}, 69, "begins with rediss"},
 	}...)
 	listed(t, start(t, server, append(flags, "console", "--listen", "127.0.0.1:0")...), "a")
 }
@@ -150,15 +149,14 @@ func TestReachSentinelsWithTwoPasswords(t *testing.T) {
 	}
 	everywhere(t, master, forms[0])
 	bare := "redis+sentinel://" + list + "/" + redistest.MasterName
-	none := map[string]string{}
 	var all []attempt
 	for _, form := range forms {
-		all = append(all, attempt{none, []string{"--url", form, "ls"}, 0, "job d"})
+		all = append(all, attempt{nil, []string{"--url", form, "ls"}, 0, "job d"})
 	}
 	for _, command := range [][]string{{"ls"}, {"check"}, {"watch"}, {"inspect", "d"}, {"run", "d", "--", "true"}} {
 		all = append(all,
-			attempt{none, append(command[:1:1], append([]string{"--url", bare}, command[1:]...)...), 77, "the Sentinels at " + bare + " want a password: give it by HOLDFAST_SENTINEL_PASSWORD"},
-			attempt{none, append(command[:1:1], append([]string{"--url", bare + "?sentinel_password=k9Watch"}, command[1:]...)...), 77, "Redis at " + bare + " wants a password: give it by HOLDFAST_PASSWORD"})
+			attempt{nil, append(command[:1:1], append([]string{"--url", bare}, command[1:]...)...), 77, "the Sentinels at " + bare + " want a password: give it by HOLDFAST_SENTINEL_PASSWORD"},
+			attempt{nil, append(command[:1:1], append([]string{"--url", bare + "?sentinel_password=k9Watch"}, command[1:]...)...), 77, "Redis at " + bare + " wants a password: give it by HOLDFAST_PASSWORD"})
 	}
 	try(t, []string{"k9Redis", "k9Watch"}, append(all, []attempt{
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis", "HOLDFAST_SENTINEL_PASSWORD": "k9Watch"}, []string{"--url", bare, "ls"}, 0, "job d"},
@@ -167,13 +165,13 @@ func TestReachSentinelsWithTwoPasswords(t *testing.T) {
 			map[string]string{"HOLDFAST_PASSWORD_FILE": file(t, "k9Redis\r\n"), "HOLDFAST_SENTINEL_PASSWORD_FILE": file(t, "k9Watch")},
 			[]string{"--url", bare, "ls"}, 0, "job d",
 		},
-		{none, []string{"--url", bare + "?password=k9Watch&sentinel_password=k9Redis", "ls"}, 77, "the Sentinels at " + bare + " refuse the user or the password"},
-		{none, []string{"--url", bare + "?password=k9Watch&sentinel_password=k9Watch", "check"}, 77, "Redis at " + bare + " refuses the user or the password"},
-		{none, []string{"--url", "redis+sentinel://" + list + "/other?sentinel_password=k9Watch", "ls"}, 64, "know no master of that name"},
-		{none, []string{"--url", "redis+sentinel://:k9Redis@" + master.Addr() + "?master_name=x", "ls"}, 64, "there is no Sentinel at"},
-		{none, []string{"--url", forms[0], "--password-file", file(t, "k9Redis"), "ls"}, 64, "give one of the two"},
-		{none, []string{"--url", bare, "--password-file", file(t, "\n"), "ls"}, 64, "has no password"},
-		{none, []string{"--url", url(master), "--sentinel-password-file", file(t, "k9Watch"), "ls"}, 64, "goes with a URL of Sentinels"},
+		{nil, []string{"--url", bare + "?password=k9Watch&sentinel_password=k9Redis", "ls"}, 77, "the Sentinels at " + bare + " refuse the user or the password"},
+		{nil, []string{"--url", bare + "?password=k9Watch&sentinel_password=k9Watch", "check"}, 77, "Redis at " + bare + " refuses the user or the password"},
+		{nil, []string{"--url", "redis+sentinel://" + list + "/other?sentinel_password=k9Watch", "ls"}, 64, "know no master of that name"},
+		{nil, []string{"--url", "redis+sentinel://:k9Redis@" + master.Addr() + "?master_name=x", "ls"}, 64, "there is no Sentinel at"},
+		{nil, []string{"--url", forms[0], "--password-file", file(t, "k9Redis"), "ls"}, 64, "give one of the two"},
+		{nil, []string{"--url", bare, "--password-file", file(t, "\n"), "ls"}, 64, "has no password"},
+		{nil, []string{"--url", url(master), "--sentinel-password-file", file(t, "k9Watch"), "ls"}, 64, "goes with a URL of Sentinels"},
 	}...)...)
 }
 
@@ -222,9 +220,9 @@ func TestReachOneServerThatIsAllOfItsCluster(t *testing.T) {
 func TestReachARefusedPassword(t *testing.T) {
 	server := server(t)
 	passwords(t, server.Addr(), "k9Redis")
-	wrong, none := "redis://:k9Wrong@"+server.Addr(), map[string]string{}
+	wrong := "redis://:k9Wrong@" + server.Addr()
 	all := []attempt{
-		{none, []string{"run", "a", "--url", wrong, "--", "true"}, 77, "refuses the user"},
+		{nil, []string{"run", "a", "--url", wrong, "--", "true"}, 77, "refuses the user"},
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis"}, []string{"run", "a", "--url", url(server), "--", "true"}, 0, ""},
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Wrong"}, []string{"ls", "--url", "redis://:k9Redis@" + server.Addr()}, 0, ""},
 	}
@@ -232,8 +230,8 @@ func TestReachARefusedPassword(t *testing.T) {
 	for _, command := range []string{"ls", "check", "watch", "console", "held a", "wait a"} {
 		args := slices.Clip(strings.Fields(command))
 		all = append(all,
-			attempt{none, append(args, "--url", wrong), 77, "refuses the user or the password"},
-			attempt{none, append(args, "--url", url(server)), 77, "wants a password: give it by HOLDFAST_PASSWORD"})
+			attempt{nil, append(args, "--url", wrong), 77, "refuses the user or the password"},
+			attempt{nil, append(args, "--url", url(server)), 77, "wants a password: give it by HOLDFAST_PASSWORD"})
 	}
 	try(t, []string{"k9"}, all...)
 }
@@ -249,14 +247,13 @@ func TestReachNobody(t *testing.T) {
 	redistest.Must(t, err)
 	closed := gone.Addr().String()
 	gone.Close()
-	none := map[string]string{}
 	all := []attempt{
-		{none, []string{"--url", "redis://" + closed, "ls"}, 69, "connection refused"},
-		{none, []string{"--url", "redis+cluster://" + closed, "ls"}, 69, "connection refused"},
-		{none, []string{"--url", "redis+sentinel://" + closed + "," + closed + "/main", "ls"}, 69, "connection refused"},
-		{none, []string{"--url", "unix:///nowhere/redis.sock", "ls"}, 69, "no such file"},
-		{none, []string{"--url", "redis://" + silent, "ls"}, 69, "was not reached within 2s\n"},
-		{none, []string{"--url", "redis+sentinel://" + silent + "/main", "ls"}, 69, "was not reached within 2s\n"},
+		{nil, []string{"--url", "redis://" + closed, "ls"}, 69, "connection refused"},
+		{nil, []string{"--url", "redis+cluster://" + closed, "ls"}, 69, "connection refused"},
+		{nil, []string{"--url", "redis+sentinel://" + closed + "," + closed + "/main", "ls"}, 69, "connection refused"},
+		{nil, []string{"--url", "unix:///nowhere/redis.sock", "ls"}, 69, "no such file"},
+		{nil, []string{"--url", "redis://" + silent, "ls"}, 69, "was not reached within 2s\n"},
+		{nil, []string{"--url", "redis+sentinel://" + silent + "/main", "ls"}, 69, "was not reached within 2s\n"},
 	}
 	for i := range all {
 		all[i].args = append(all[i].args, "--timeout", "2s")
@@ -297,17 +294,16 @@ func TestReachAQuorumWithPasswords(t *testing.T) {
 		whole = append(whole, fmt.Sprintf("redis://:k9Pass%d@%s", n, server.Addr()))
 	}
 	quorum := func(flag, value string) []string { return []string{"run", "x", flag, value, "--", "true"} }
-	none := map[string]string{}
 	for _, a := range []attempt{
-		{none, quorum("--quorum-file", file(t, "# these three\n"+strings.Join(whole, "\n\n")+"\n")), 0, ""},
-		{none, quorum("--quorum", strings.Join(whole, ",")), 0, ""},
-		{none, quorum("--quorum", strings.Join([]string{whole[0], whole[1], plain[2]}, ",")), 0, ""},
+		{nil, quorum("--quorum-file", file(t, "# these three\n"+strings.Join(whole, "\n\n")+"\n")), 0, ""},
+		{nil, quorum("--quorum", strings.Join(whole, ",")), 0, ""},
+		{nil, quorum("--quorum", strings.Join([]string{whole[0], whole[1], plain[2]}, ",")), 0, ""},
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Pass2"}, quorum("--quorum", strings.Join([]string{whole[0], plain[1], plain[2]}, ",")), 0, ""},
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Pass2"}, quorum("--quorum", strings.Join(plain, ",")), 77, "2 of 3 servers failed: Redis at "},
-		{none, quorum("--quorum", whole[0]+",redis:/:k9Pass1@x"), 64, ""},
-		{none, quorum("--quorum", ""), 64, "--quorum is empty"},
-		{none, quorum("--quorum-file", file(t, "\n")), 64, "it has no URL"},
-		{none, quorum("--quorum-file", "/nowhere"), 64, "no such file"},
+		{nil, quorum("--quorum", whole[0]+",redis:/:k9Pass1@x"), 64, ""},
+		{nil, quorum("--quorum", ""), 64, "--quorum is empty"},
+		{nil, quorum("--quorum-file", file(t, "\n")), 64, "it has no URL"},
+		{nil, quorum("--quorum-file", "/nowhere"), 64, "no such file"},
 	} {
 		a.try(t, []string{"k9"}) // one after the other: they want one lock
 	}

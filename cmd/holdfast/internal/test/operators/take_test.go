@@ -4,7 +4,6 @@ package operators
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/leader"
 )
@@ -94,7 +94,7 @@ func TestAcquireReleasesWhatItCannotTellOf(t *testing.T) {
 // A signal ends a wait, and what was waited for goes to the next.
 func TestASignalEndsTheWaitOfAcquire(t *testing.T) {
 	server := server(t)
-	l := lock(t, client(t, server, "").Mutex("x"))
+	l := clienttest.Grab(t, client(t, server, "").Mutex("x"))
 	w := start(t, server, "acquire", "x", "--lease", "10m")
 	waiting(t, server, "x", 1)
 	redistest.Must(t, syscall.Kill(w.PID(), syscall.SIGINT))
@@ -106,7 +106,7 @@ func TestASignalEndsTheWaitOfAcquire(t *testing.T) {
 
 func TestForceNeedsAYes(t *testing.T) {
 	server := server(t)
-	l := lock(t, client(t, server, "pod-1").Mutex("x", holdfast.Renewed(10*time.Second))) // a loss is told by a renewal
+	l := clienttest.Grab(t, client(t, server, "pod-1").Mutex("x", holdfast.Renewed(10*time.Second))) // a loss is told by a renewal
 	known(t, server, "x", "pod-1")
 	run(t, server, "release", "x", "--force").want(t, 64, "--yes")
 	keyboard, in, err := pty.Open()
@@ -122,11 +122,7 @@ func TestForceNeedsAYes(t *testing.T) {
 	}
 	redistest.Must(t, redistest.Err(keyboard.WriteString("yes\n")))
 	runWith(t, in, server, "release", "x", "--force").want(t, 0, "x: taken from pod-1 (", "Take x from pod-1 (", "for ", " left? ")
-	select {
-	case <-l.Done():
-	case <-time.After(soon):
-		t.Fatal("not told of the loss")
-	}
+	within(t, l.Done(), "the loss")
 	redistest.Is(t, "Err()", l.Err(), holdfast.ErrLost)
 	run(t, server, "release", "x", "--force", "--yes").want(t, 0, "nobody holds x")
 }
@@ -143,7 +139,7 @@ func TestForceTakesEachKind(t *testing.T) {
 	}
 	for kind, locker := range lockers {
 		t.Run(kind, func(t *testing.T) {
-			old := lock(t, locker(c))
+			old := clienttest.Grab(t, locker(c))
 			known(t, server, "x", "pod-1")
 			granted := make(chan *holdfast.Lease, 1)
 			waits := lockers[kind]
@@ -153,13 +149,8 @@ func TestForceTakesEachKind(t *testing.T) {
 			go func() { l, _ := waits(next).Lock(t.Context()); granted <- l }()
 			waiting(t, server, "x", 1)
 			run(t, server, "release", "x", "--force", "--yes").want(t, 0, "x: taken from pod-1 (")
-			select {
-			case l := <-granted:
-				redistest.Check(t, l.Release(t.Context()))
-				run(t, server, "inspect", "x").want(t, 0, "x: free")
-			case <-time.After(soon):
-				t.Fatal("the next one does not get it")
-			}
+			redistest.Check(t, within(t, granted, "the lock of the next one").Release(t.Context()))
+			run(t, server, "inspect", "x").want(t, 0, "x: free")
 			redistest.Is(t, "Release", old.Release(t.Context()), holdfast.ErrLost)
 		})
 	}
@@ -170,7 +161,7 @@ func TestForceTakesOnePermit(t *testing.T) {
 	c := client(t, server, "")
 	s := c.PermitSemaphore("p")
 	redistest.Must(t, s.SetPermits(t.Context(), 2))
-	mine, other := lock(t, s.Locker(1)), lock(t, s.Locker(1))
+	mine, other := clienttest.Grab(t, s.Locker(1)), clienttest.Grab(t, s.Locker(1))
 	run(t, server, "release", "p", "--force", "--yes").want(t, 64, "--permit")
 	run(t, server, "release", "p", "--permit", "x").want(t, 64, "--force")
 	id := s.IDs(mine)[0]
@@ -181,8 +172,8 @@ func TestForceTakesOnePermit(t *testing.T) {
 	run(t, server, "release", "x", "--force", "--yes").want(t, 0, "nobody holds x")
 }
 
-// campaignFor runs a candidate until the test ends, and returns a channel that gets each of its terms.
-func campaignFor(t *testing.T, c *holdfast.Client, name string, options ...leader.Option) <-chan context.Context {
+// campaign runs a candidate until the test ends, and returns a channel that gets each of its terms.
+func campaign(t *testing.T, c *holdfast.Client, name string, options ...leader.Option) <-chan context.Context {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	terms, done := make(chan context.Context, 100), make(chan struct{})
@@ -201,42 +192,22 @@ func campaignFor(t *testing.T, c *holdfast.Client, name string, options ...leade
 	return terms
 }
 
-func campaign(t *testing.T, c *holdfast.Client, who string) <-chan context.Context {
-	t.Helper()
-	return campaignFor(t, c, "lead", leader.Identity(who), leader.Lease(10*time.Second))
-}
-
-func within(t *testing.T, terms <-chan context.Context) context.Context {
-	t.Helper()
-	select {
-	case term := <-terms:
-		return term
-	case <-time.After(soon):
-		t.Fatal("no term begins")
-		return nil
-	}
-}
-
 func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
 	server := server(t)
-	first := campaign(t, client(t, server, ""), "pod-1")
-	term := within(t, first)
-	second := campaign(t, client(t, server, ""), "pod-2")
+	first := campaign(t, client(t, server, "pod-1"), "lead", leader.Lease(10*time.Second))
+	term := within(t, first, "a term")
+	second := campaign(t, client(t, server, "pod-2"), "lead", leader.Lease(10*time.Second))
 	waiting(t, server, "lead", 1)
 	run(t, server, "release", "lead", "--ask").want(t, 64, "--yes")
 	run(t, server, "release", "lead", "--ask", "--yes").want(t, 0, "lead: asked to resign: pod-1 (")
 	<-term.Done()
 	redistest.Is(t, "the cause", context.Cause(term), holdfast.ErrResigned)
-	term = within(t, second)
+	term = within(t, second, "a term")
 	redistest.Eventually(t, soon, "pod-2 leads, and pod-1 waits", func() error {
-		d := run(t, server, "inspect", "lead")
-		if !strings.Contains(d.out, "held by  pod-2 (") || !strings.Contains(d.out, "1.  pod-1 (") {
-			return fmt.Errorf("%s", d.out)
-		}
-		return nil
+		return has(run(t, server, "inspect", "lead").out, "held by  pod-2 (", "1.  pod-1 (")
 	})
 	run(t, server, "release", "lead", "--force", "--yes").want(t, 0, "lead: taken from pod-2 (")
-	within(t, first)
+	within(t, first, "a term")
 	<-term.Done()
 	redistest.Is(t, "the cause", context.Cause(term), holdfast.ErrLost)
 	run(t, server, "release", "x", "--ask", "--yes").want(t, 1, "nobody leads x")

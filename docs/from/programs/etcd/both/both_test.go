@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/docs/from/programs/internal/bothtest"
 	"github.com/holdfast-go/holdfast/docs/from/programs/internal/etcdtest"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -32,41 +32,22 @@ func openSession(t *testing.T, addr string) *concurrency.Session {
 	return session
 }
 
-// While it works, nobody has either lock. Whoever has one of them keeps it out.
 func TestBoth(t *testing.T) {
 	etcd, s := etcdtest.Start(t), redistest.Server(t)
 	session, others := openSession(t, etcd), openSession(t, etcd)
 	client, other := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
-	ctx := clienttest.Generous(t)
-	old := concurrency.NewMutex(others, "lock/bolt")
-	worked := 0
-	work := func(context.Context) error {
-		worked++
-		redistest.Is(t, "etcd beside it", old.TryLock(ctx), concurrency.ErrLocked)
-		if l, err := other.Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
-			l.Release(ctx)
-			t.Errorf("Holdfast beside it: %v", err)
-		}
-		return nil
-	}
-	redistest.Check(t, both(ctx, session, client, work))
-
-	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 300*time.Millisecond) }
-	redistest.Must(t, old.Lock(ctx))
-	short, cancel := soon()
-	redistest.Is(t, "beside a holder of the old lock", both(short, session, client, work), context.DeadlineExceeded)
-	cancel()
-	redistest.Check(t, old.Unlock(ctx))
-
-	l := clienttest.Grab(t, other.Mutex("bolt"))
-	short, cancel = soon()
-	redistest.Is(t, "beside a holder of the new lock", both(short, session, client, work), holdfast.ErrBusy)
-	cancel()
-	clienttest.GiveBack(t, l)
-
-	if err := both(ctx, session, client, work); err != nil || worked != 2 {
-		t.Errorf("worked %d times, %v; want 2: neither lock is left behind", worked, err)
-	}
+	bothtest.Exclude(t, clienttest.Generous(t), bothtest.Locks{
+		Both: func(ctx context.Context, work func(context.Context) error) error {
+			return both(ctx, session, client, work)
+		},
+		Old: func(ctx context.Context) (release func(), err error) {
+			old := concurrency.NewMutex(others, "lock/bolt")
+			return func() { old.Unlock(ctx) }, old.TryLock(ctx)
+		},
+		New:         other.Mutex("bolt"),
+		OldIsTaken:  bothtest.Is(concurrency.ErrLocked),
+		BothIsEnded: bothtest.Is(context.DeadlineExceeded),
+	})
 }
 
 // If the session ends, so does the context of the work.

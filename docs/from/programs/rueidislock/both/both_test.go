@@ -2,21 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/docs/from/programs/internal/bothtest"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// While it works, nobody has either lock. Whoever has one of them keeps it out.
 func TestBoth(t *testing.T) {
 	s := redistest.Server(t)
 	locker := func() rueidislock.Locker {
@@ -30,36 +28,16 @@ func TestBoth(t *testing.T) {
 	}
 	locks, others := locker(), locker()
 	client, other := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
-	ctx := clienttest.Generous(t)
-	worked := 0
-	work := func(context.Context) error {
-		worked++
-		if _, _, err := others.TryWithContext(ctx, "bolt"); !errors.Is(err, rueidislock.ErrNotLocked) {
-			t.Errorf("rueidislock beside it: %v", err)
-		}
-		if l, err := other.Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
-			l.Release(ctx)
-			t.Errorf("Holdfast beside it: %v", err)
-		}
-		return nil
-	}
-	redistest.Check(t, both(ctx, locks, client, work))
-
-	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 300*time.Millisecond) }
-	_, release, err := others.WithContext(ctx, "bolt")
-	redistest.Must(t, err)
-	short, cancel := soon()
-	redistest.Is(t, "beside a holder of the old lock", both(short, locks, client, work), context.DeadlineExceeded)
-	cancel()
-	release()
-
-	l := clienttest.Grab(t, other.Mutex("bolt"))
-	short, cancel = soon()
-	redistest.Is(t, "beside a holder of the new lock", both(short, locks, client, work), holdfast.ErrBusy)
-	cancel()
-	clienttest.GiveBack(t, l)
-
-	if err := both(ctx, locks, client, work); err != nil || worked != 2 {
-		t.Errorf("worked %d times, %v; want 2: neither lock is left behind", worked, err)
-	}
+	bothtest.Exclude(t, clienttest.Generous(t), bothtest.Locks{
+		Both: func(ctx context.Context, work func(context.Context) error) error {
+			return both(ctx, locks, client, work)
+		},
+		Old: func(ctx context.Context) (release func(), err error) {
+			_, release, err = others.WithContext(ctx, "bolt")
+			return release, err
+		},
+		New:         other.Mutex("bolt"),
+		OldIsTaken:  bothtest.Is(context.DeadlineExceeded), // it waits
+		BothIsEnded: bothtest.Is(context.DeadlineExceeded),
+	})
 }

@@ -32,6 +32,11 @@ func TestDo_Errors(t *testing.T) {
 			p.W.Mini.Del(world.Name)
 			return nil
 		}, []error{holdfast.ErrLost}},
+		"lost, and work fails": {func(ctx context.Context, p *world.Process) error {
+			p.W.Mini.Del(world.Name)
+			<-ctx.Done()
+			return errors.Join(failed, context.Cause(ctx))
+		}, []error{holdfast.ErrLost, failed}},
 		"the release is not answered": {func(_ context.Context, p *world.Process) error {
 			p.Unplug(true)
 			return failed

@@ -467,3 +467,23 @@ func TestWrongType(t *testing.T) {
 		})
 	}
 }
+
+func TestClientsThatCannotBeServed(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{})
+	defer ring.Close()
+	for what, rdb := range map[string]redis.UniversalClient{
+		"nil":                        nil,
+		"a nil *redis.Client":        (*redis.Client)(nil),
+		"a nil *redis.ClusterClient": (*redis.ClusterClient)(nil),
+		"a Ring":                     ring,
+	} {
+		t.Run(what, func(t *testing.T) {
+			client := holdfast.New(rdb, nil)
+			wantEverywhere(t, client.Mutex(world.Name), holdfast.ErrBadArgument)
+			if client.Mutex(world.Name).Name() != world.Name {
+				t.Error("the name is lost")
+			}
+			must(t, client.Close())
+		})
+	}
+}

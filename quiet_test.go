@@ -332,3 +332,19 @@ func TestOneRuleForThePrefixIsEnough(t *testing.T) {
 		t.Errorf("Check found %v", got)
 	}
 }
+
+func TestAReleaseIsFoundWhereItsMessageIsLost(t *testing.T) {
+	for _, w := range waits() {
+		t.Run(w.kind, func(t *testing.T) {
+			took := w.play(t, redistest.NoPubSub, func(c redistest.Command) redistest.Fault {
+				if c.Name == "PUBLISH" {
+					return redistest.ReplyError("ERR lost")
+				}
+				return redistest.Pass
+			})
+			if took < 5*time.Millisecond || took > 1250*time.Millisecond {
+				t.Errorf("the waiter came %v after the release, want the next poll", took)
+			}
+		})
+	}
+}

@@ -158,3 +158,25 @@ func TestALeaderThatHearsNothingResignsAtItsNextPoll(t *testing.T) {
 		})
 	}
 }
+
+func TestRequestResignAsksTheLeaderThatItFinds(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		operator := s.candidate("operator")
+		world.WantErr(t, operator.RequestResign(t.Context()), holdfast.ErrNoLeader)
+		a, b := s.two()
+		s.At(10 * time.Second)
+		// The request is sent twice, or its reply is lost and it is sent again: b is not asked too.
+		for i, fault := range []redistest.Fault{redistest.Duplicate, redistest.CloseAfterExec} {
+			operator.p.On("leader ask", 1, fault)
+			redistest.Check(t, operator.RequestResign(t.Context()))
+			s.At(time.Duration(i+2) * 10 * time.Second)
+		}
+		world.Equal(t, s.led(), "[a b a]", "led: %s")
+		_, _, ended, why := b.seen()
+		if ended != 20*time.Second || !strings.Contains(why.Error(), "asked by operator") {
+			t.Errorf("ended at %v with %v", ended, why)
+		}
+		retire(a, b)
+		world.WantErr(t, operator.RequestResign(t.Context()), holdfast.ErrNoLeader)
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/limiter"
@@ -226,4 +227,15 @@ func TestShare_TheOthersFindRedisUnreachableToo(t *testing.T) {
 		all.Wait()
 		p.Unplug(false)
 	})
+}
+
+// When memory is short, nothing can be taken, and what is refused changes nothing.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Server(t)
+	client := clienttest.OpenClient(t, server.Client(t))
+	l := client.Limiter("api", limiter.Rate(10, time.Hour))
+	redistest.Must(t, server.Admin().ConfigSet(t.Context(), "maxmemory", "1").Err())
+	redistest.Is(t, "Allow", redistest.Err(l.Allow(t.Context(), 1)), holdfast.ErrOutOfMemory)
+	redistest.Is(t, "Set", l.Set(t.Context(), limiter.Rate(10, time.Hour)), holdfast.ErrOutOfMemory)
 }

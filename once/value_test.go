@@ -467,3 +467,23 @@ func TestCodec_Fails(t *testing.T) {
 		}
 	})
 }
+
+// The caller gets the very error. Others, who wait in the same process and in another one, do their own work.
+func TestValue_ErrorsAreNotKept(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		bad := errors.New("no money")
+		failing, working := &job{lasts: time.Second, err: bad}, &job{lasts: time.Second}
+		first := call(t.Context(), w, p.Once(name), failing)
+		second, third := call(t.Context(), w, p.Once(name), failing), call(t.Context(), w, q.Once(name), working)
+		if a := <-first; a.err != bad || a.at != time.Second {
+			t.Errorf("%v at %v is not the very error", a.err, a.at)
+		}
+		b, c := <-second, <-third
+		if runs := failing.runs.Load() + working.runs.Load(); b.err == nil && runs != 2 || b.err != nil && runs != 3 {
+			t.Errorf("%d runs: %+v, %+v", runs, b, c)
+		}
+		if c.want(t, "result 1"); c.at > 3*time.Second {
+			t.Errorf("the last waited until %v", c.at)
+		}
+	})
+}

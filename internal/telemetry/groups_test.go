@@ -3,10 +3,12 @@
 package telemetry_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/telemetry"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // acquire records an acquisition of each name.
@@ -53,5 +55,19 @@ func TestWhatIsNoGroupIsOther(t *testing.T) {
 	o.acquire(t, "orders:1")
 	if got := o.acquisitions(t); got["other"] != 0 {
 		t.Errorf("64 bytes are other: %v", got)
+	}
+}
+
+func TestGroupsPastTheLastAreOther(t *testing.T) {
+	o := grouped(t, func(name string) string { return name })
+	for i := range 2 * telemetry.MaxGroups {
+		o.acquire(t, fmt.Sprint("g", i), fmt.Sprint("g", i))
+	}
+	o.acquire(t, "g0", telemetry.OtherGroup)
+	got := o.acquisitions(t)
+	redistest.Equal(t, len(got), telemetry.MaxGroups+1, "%d groups: %v", got)
+	last, tooMany := fmt.Sprint("g", telemetry.MaxGroups-1), fmt.Sprint("g", telemetry.MaxGroups)
+	if got["g0"] != 3 || got[last] != 2 || got[tooMany] != 0 || got[telemetry.OtherGroup] != 2*telemetry.MaxGroups+1 {
+		t.Errorf("acquisitions %v", got)
 	}
 }

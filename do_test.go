@@ -35,7 +35,7 @@ func TestDo_Errors(t *testing.T) {
 		"lost, and work fails": {func(ctx context.Context, p *world.Process) error {
 			p.W.Mini.Del(world.Name)
 			<-ctx.Done()
-			return errors.Join(failed, context.Cause(ctx))
+			return failed
 		}, []error{holdfast.ErrLost, failed}},
 		"the release is not answered": {func(_ context.Context, p *world.Process) error {
 			p.Unplug(true)

@@ -50,7 +50,7 @@ func TestServersDieWithAKilledTestBinary(t *testing.T) {
 	})
 }
 
-// withServer is a child that owns a server and never ends by itself.
+// withServer is a child that owns a server and never ends alone.
 func withServer(c *ChildContext) {
 	p := &Proc{bin: mustBinary(), dir: os.TempDir(), args: []string{"--save", "", "--appendonly", "no"}}
 	for p.port = portBase; ; p.port++ {

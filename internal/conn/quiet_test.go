@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,7 +57,8 @@ func quietly(t *testing.T, how redistest.Strictness, test func(t *testing.T, b *
 
 // commands are those that have passed a proxy, by what matters about them here.
 type commands struct {
-	lines
+	mu    sync.Mutex
+	all   []string
 	fault func(command string) redistest.Fault // nil: none
 }
 
@@ -70,16 +72,27 @@ func (c *commands) note(cmd redistest.Command) redistest.Fault {
 	case slices.Contains([]string{"HELLO", "CLIENT", "TIME"}, cmd.Name): // of new connections
 		return redistest.Pass
 	}
-	c.Printf(context.Background(), "%s", what)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, what)
 	if c.fault != nil {
 		return c.fault(what)
 	}
 	return redistest.Pass
 }
 
+// take returns the commands since the last take.
+func (c *commands) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.all
+	c.all = nil
+	return all
+}
+
 // publishing sets the fault of what the Client publishes.
 func (c *commands) publishing(f redistest.Fault) {
-	c.said("")
+	c.take()
 	c.fault = func(command string) redistest.Fault {
 		if command == "EVALSHA" {
 			return redistest.Pass
@@ -88,10 +101,10 @@ func (c *commands) publishing(f redistest.Fault) {
 	}
 }
 
-// want fails the test unless these are the commands since the last look.
+// want fails the test unless these are the commands since the last take.
 func (c *commands) want(t *testing.T, want ...string) {
 	t.Helper()
-	if got := c.said(""); !slices.Equal(got, want) {
+	if got := c.take(); !slices.Equal(got, want) {
 		t.Errorf("sent %q, want %q", got, want)
 	}
 }
@@ -176,7 +189,7 @@ func TestOnlyTheRefusalOfAScriptMakesAClientQuiet(t *testing.T) {
 				sent.fault = nil
 				b.server.CheckScripts(redistest.AnyScript)
 				mustRun(t, b.Manager, newAnnounce("k"))
-				if all := sent.said(""); all[len(all)-1] == two {
+				if all := sent.take(); all[len(all)-1] == two {
 					t.Errorf("then it sent %q, quietly", all)
 				}
 			})
@@ -269,10 +282,10 @@ func TestAReplyIsNotTakenForCommands(t *testing.T) {
 	} {
 		quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
 			mustRun(t, b.Manager, newAnnounce("warm"))
-			sent.said("")
+			sent.take()
 			sent.fault = func(string) redistest.Fault { return redistest.Reply(reply) }
 			mustMatch(t, runFor(time.Second, b.Manager, newAnnounce("k")), context.DeadlineExceeded)
-			for _, command := range sent.said("") {
+			for _, command := range sent.take() {
 				if command != "EVALSHA" && command != "EVAL" {
 					t.Errorf("sent %q for the reply %q", command, reply)
 				}

@@ -61,29 +61,11 @@ func TestAllow_NeverMoreThanBurstAndRate(t *testing.T) {
 	})
 }
 
-// slow is ten an hour.
-func slow(p *world.Process) *limiter.Limiter { return p.Limiter("api", limiter.Rate(10, time.Hour)) }
-
-func TestAllow_EachCallCountsOnce(t *testing.T) {
-	for what, fault := range faults {
-		t.Run(what, func(t *testing.T) {
-			play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
-				a, b := slow(p), slow(q)
-				allow(t, a, 1, true, 9)
-				p.On(world.LimitTakeRun, 1, fault)
-				allow(t, a, 1, true, 8)
-				time.Sleep(3 * time.Second) // what is late has come
-				allow(t, b, 1, true, 7)
-			})
-		})
-	}
-}
-
 // A call that fails takes nothing, whether its request comes late or not at all.
 func TestAllow_WhatFailsTakesNothing(t *testing.T) {
 	for _, off := range []bool{true, false} {
 		play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
-			a, b := slow(p), slow(q)
+			a, b := p.Limiter("api", limiter.Rate(10, time.Hour)), q.Limiter("api", limiter.Rate(10, time.Hour))
 			allow(t, a, 1, true, 9)
 			p.Always(world.LimitTakeRun, redistest.CloseAfterExec)
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

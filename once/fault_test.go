@@ -1,12 +1,11 @@
-// These tests show what holds when replies are lost, when requests are late, and when the process that does the work dies
-// before or after its result is written; and that work which goes on after its hold was lost is in nobody's way.
+// These tests show what holds when requests are late, and when the process that does the work dies; and that work which
+// goes on after its hold was lost is in nobody's way. In internal/test/faults each operation meets each mishap of a network.
 
 package once_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,37 +15,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/once"
 )
-
-// Whichever request or reply is lost, doubled or late, the work is done once, its result is kept, and
-// both callers get it. What has failed, or was forgotten, is done anew, once.
-func TestValue_LostReplies(t *testing.T) {
-	for what, fault := range map[string]redistest.Fault{
-		"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
-		"sent twice": redistest.Duplicate, "silence": redistest.Silence, "late": redistest.Delay(900 * time.Millisecond),
-	} {
-		t.Run(what, func(t *testing.T) {
-			play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
-				for i, script := range []string{world.OnceAskRun, world.OnceCompleteRun, world.OnceReleaseRun, world.OnceForgetRun} {
-					p, q, of := w.Process(), w.Process(), fmt.Sprint(name, i)
-					t.Logf("%s, at %v", script, w.Now())
-					p.On(script, 1, fault)
-					q.On(script, 1, fault)
-					bad := errors.New("bad")
-					if script == world.OnceReleaseRun { // of work that fails
-						world.WantErr(t, once.Do(t.Context(), p.Once(of), key, func(context.Context) error { return bad }), bad)
-					}
-					j := &job{lasts: time.Second}
-					first, second := call(t.Context(), w, p.Once(of), j), call(t.Context(), w, q.Once(of), j)
-					(<-first).want(t, "result 1")
-					(<-second).want(t, "result 1")
-					gets(t, w, w.Process().Once(of), j, "result 1")
-					redistest.Check(t, p.Once(of).Forget(t.Context(), key))
-					gets(t, w, q.Once(of), j, "result 2")
-				}
-			})
-		})
-	}
-}
 
 // The process dies in the middle of the work. It is told before another takes over, which is when its
 // lease is over. What it returns after that is not written.

@@ -244,20 +244,6 @@ func TestQuarantine(t *testing.T) {
 	})
 }
 
-// A reply is lost: the number is given once.
-func TestALostReplyCostsNoNumber(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		release(t, get(t, p.Slots(name, 2), 0)) // warm
-		p.On(world.SlotsAcquireRun, 1, redistest.CloseAfterExec)
-		a := get(t, p.Slots(name, 2), 0)
-		b := get(t, q.Slots(name, 2), 1)
-		p.On(world.SlotsReleaseRun, 1, redistest.CloseAfterExec)
-		release(t, a)
-		release(t, b)
-	})
-}
-
 func TestAnotherSizeIsNoticed(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()

@@ -3,7 +3,7 @@
 package planted
 
 var barrierBugs = []bug{
-	{name: "the last arrival, sent again, arrives in the next generation", quick: true, by: "barrier TestScripts TestAwait_LostReplies",
+	{name: "the last arrival, sent again, arrives in the next generation", quick: true, by: "barrier TestScripts",
 		at: "barrier/lua/enter.lua", old: "if had then", new: "if had and current.open then"},
 	{name: "a party that has died does not break its generation", quick: true, by: "barrier TestScripts TestAwait_Ends",
 		at: "barrier/lua/generation.lua", old: "died = current.open and ofDead(over)", new: "died = false"},

@@ -9,7 +9,7 @@ var onceBugs = []bug{
 		at: "once/lua/complete.lua", old: "elseif not mine then", new: "elseif false then"},
 	{name: "a result is kept for no longer than the lease", by: "once TestScripts",
 		at: "once/lua/complete.lua", old: "redis.call('PEXPIRE', KEYS[1], ARGV[6])"},
-	{name: "a result that was written by an earlier sending counts as lost", by: "once TestScripts TestValue_LostReplies",
+	{name: "a result that was written by an earlier sending counts as lost", by: "once TestScripts",
 		at: "once/lua/complete.lua", old: "if mine and found[3] == ARGV[2] and not found[1] then", new: "if false then"},
 	{name: "a message about other work is believed", quick: true, by: "once TestValue_StaleMessage",
 		at: "once resource.Heard", old: "words[0] != strconv.FormatInt(r.running, 10)", new: "words[0] == strconv.FormatInt(-r.running, 10)"},

@@ -5,7 +5,7 @@ package planted
 var slotsBugs = []bug{
 	{name: "a number is given that is not the lowest", quick: true, by: "slots TestTheLowestOfAnyThatAreFree",
 		at: "slots/lua/acquire.lua lowest", old: "numberAt(middle) > middle", new: "numberAt(middle) > middle + 1"},
-	{name: "a second sending takes a second number", quick: true, by: "slots TestScripts TestALostReplyCostsNoNumber",
+	{name: "a second sending takes a second number", quick: true, by: "slots TestScripts",
 		at: "slots/lua/acquire.lua", old: "if has then", new: "if false then"},
 	{name: "a number that its holder has lost is given out at once", quick: true, by: "slots TestQuarantine",
 		at: "internal/hold hold.givenUp", old: "how == byLoss || how == byGrace", new: "how > byClose"},

@@ -73,6 +73,7 @@ func (w *watching) end() {
 	<-w.done
 }
 
+// An observer sees each change at once, and ends with its loop, its context or its Client.
 func TestObserveShowsEachChangeAtOnce(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
 		o := s.candidate("observer")
@@ -82,7 +83,8 @@ func TestObserveShowsEachChangeAtOnce(t *testing.T) {
 		s.At(10 * time.Second)
 		a := s.candidate("a").campaign(untilOver)
 		w.want("", "a")
-		late := s.watch(s.candidate("late"))
+		third := s.candidate("late")
+		late := s.watch(third)
 		late.want("a")
 		s.At(time.Minute)
 		a.retire()
@@ -95,9 +97,13 @@ func TestObserveShowsEachChangeAtOnce(t *testing.T) {
 			t.Errorf("%d requests in a minute of two observers who see nothing new", n)
 		}
 		second.want("", "a", "", "b", "")
-		for _, each := range []*watching{w, second, late} {
-			each.end()
+		for range o.Observe(t.Context()) {
+			break
 		}
+		w.end()
+		second.end()
+		third.p.Close()
+		<-late.done
 	})
 }
 
@@ -161,20 +167,6 @@ func TestObserveNeverGoesBack(t *testing.T) {
 			newest = max(newest, info.Token)
 		}
 		b.retire()
-	})
-}
-
-func TestObserveEndsWithItsLoopItsContextAndTheClient(t *testing.T) {
-	play(t, func(t *testing.T, s *stage) {
-		o := s.candidate("observer")
-		for range o.Observe(t.Context()) {
-			break
-		}
-		w := s.watch(o)
-		w.end()
-		w = s.watch(o)
-		o.p.Close()
-		<-w.done
 	})
 }
 

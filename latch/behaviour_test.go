@@ -94,31 +94,21 @@ func (w *pair) none(done <-chan error) {
 	}
 }
 
-// A bounded wait says that the wait itself ended.
-func TestWaitEndsWithItsContext(t *testing.T) {
+// A wait ends with its context, and with its Client. The errors say what ended.
+func TestWhatEndsAWait(t *testing.T) {
 	play(t, func(w *pair) {
 		w.set(1)
-		ctx, cancel := context.WithTimeout(w.ctx, 50*time.Millisecond)
-		defer cancel()
-		if err := w.far.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errs.Busy) {
+		err := w.far.Wait(redistest.Within(w.t, 50*time.Millisecond))
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errs.Busy) {
 			t.Error(err)
 		}
+		done := w.wait(w.far, 2)
+		w.e.Close()
+		w.all(done, 2, errs.Closed)
+		if _, err := w.far.CountDown(w.ctx); !errors.Is(err, errs.Closed) || errors.Is(err, errs.Unknown) {
+			t.Errorf("%v", err)
+		}
 		w.countDown(w.near, 0)
-	})
-}
-
-func TestDeleteWakesWithAnError(t *testing.T) {
-	play(t, func(w *pair) {
-		if was, err := w.near.Delete(w.ctx); was || err != nil {
-			t.Errorf("%v, %v", was, err)
-		}
-		w.set(2)
-		done := w.wait(w.far, 50)
-		if was, err := w.near.Delete(w.ctx); !was || err != nil {
-			t.Errorf("%v, %v", was, err)
-		}
-		w.all(done, 50, errs.Deleted)
-		w.all(w.wait(w.far, 1), 1, nil)
 	})
 }
 
@@ -219,19 +209,6 @@ func TestCountDownCountsOnce(t *testing.T) {
 		time.Sleep(2 * time.Second) // longer than a server that was out of reach is left alone
 		if n, err := w.near.Count(w.ctx); n != 1 || err != nil {
 			t.Errorf("count %d, %v", n, err)
-		}
-		w.countDown(w.near, 0)
-	})
-}
-
-func TestClosedClient(t *testing.T) {
-	play(t, func(w *pair) {
-		w.set(1)
-		done := w.wait(w.far, 2)
-		w.e.Close()
-		w.all(done, 2, errs.Closed)
-		if _, err := w.far.CountDown(w.ctx); !errors.Is(err, errs.Closed) || errors.Is(err, errs.Unknown) {
-			t.Errorf("%v", err)
 		}
 		w.countDown(w.near, 0)
 	})

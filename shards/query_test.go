@@ -35,8 +35,8 @@ func TestOwner(t *testing.T) {
 			t.Errorf("%+v, %v; %s has it", info, err, owner.id)
 		}
 		redistest.Is(t, "another size", redistest.Err(s.Process().Shards(name, 17).Owner(t.Context(), key)), holdfast.ErrBadArgument)
-		a.kill()
-		b.kill()
+		a.p.Unplug(true)
+		b.p.Unplug(true)
 		s.At(s.Now() + 40*time.Second)
 		if info, err := onlooker.Owner(t.Context(), key); err != nil || info.Owned() {
 			t.Errorf("when all are dead: %+v, %v", info, err)
@@ -76,7 +76,7 @@ func TestWatch(t *testing.T) {
 		now("two", "a", "a", "b", "b")
 		a.retire()
 		now("the other", "b", "b", "b", "b")
-		b.kill()
+		b.p.Unplug(true)
 		s.At(s.Now() + 30*time.Second)
 		now("none alive", "", "", "", "")
 		if n := len(p.Times(world.ShardsLookRun)); n > 80 {

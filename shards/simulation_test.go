@@ -73,7 +73,7 @@ func (c *churn) leave() {
 
 func (c *churn) die() {
 	if m := c.one(); m != nil {
-		m.kill()
+		m.p.Unplug(true)
 	}
 }
 

@@ -206,21 +206,9 @@ func (m *member) retire() {
 	}
 }
 
-// kill takes the member's process off the network for good, and has its works return when their contexts end.
-func (m *member) kill() { m.p.Unplug(true) }
-
 // context returns the context of the member's work on a shard.
 func (m *member) context(shard int) context.Context {
 	m.s.mu.Lock()
 	defer m.s.mu.Unlock()
 	return m.works[shard]
-}
-
-// some returns a shard that the member works on.
-func (m *member) some() (shard int) {
-	m.s.mu.Lock()
-	defer m.s.mu.Unlock()
-	for shard = range m.has {
-	}
-	return shard
 }

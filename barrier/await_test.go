@@ -127,7 +127,7 @@ func TestAwait_Ends(t *testing.T) {
 					want := []end{tc.first, tc.other}[who]
 					a := told(t, c, 10*time.Second, want.errs...)
 					world.Within(t, fmt.Sprintf("party %d was told", who), a.at, want.from, want.to)
-					if isBroken(a) != (want.errs[len(want.errs)-1] == holdfast.ErrBroken) {
+					if errors.Is(a.err, holdfast.ErrBroken) != (want.errs[len(want.errs)-1] == holdfast.ErrBroken) {
 						t.Errorf("party %d was told %v", who, a.err)
 					}
 					if who == 1 && errors.Is(a.err, holdfast.ErrLost) {

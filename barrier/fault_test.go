@@ -138,7 +138,7 @@ func TestAwait_AGenerationThatTheNewMasterHasNeverSeen(t *testing.T) {
 				forgets(w, values)
 				others := come(w, 3, q, w.Process())
 				a := told(t, alone[0], 2*time.Second, holdfast.ErrUnknown)
-				if isBroken(a) || a.trip.Generation == 0 {
+				if errors.Is(a.err, holdfast.ErrBroken) || a.trip.Generation == 0 {
 					t.Errorf("told %+v, %v", a.trip, a.err)
 				}
 				waits(t, others...)

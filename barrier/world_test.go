@@ -4,14 +4,12 @@ package barrier_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/barrier"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
@@ -133,6 +131,3 @@ func agree(t *testing.T, all ...answer) int64 {
 	}
 	return all[0].trip.Generation
 }
-
-// isBroken reports whether a party was told that its generation has broken.
-func isBroken(a answer) bool { return errors.Is(a.err, holdfast.ErrBroken) }

@@ -4,7 +4,6 @@ package line
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -202,8 +201,8 @@ func (w *caller) leave(t *testing.T) {
 	begun := time.Now()
 	w.cancel()
 	<-w.done
-	mustMatch(t, w.err, context.Canceled)
-	mustMatch(t, w.err, errs.Busy)
+	redistest.Is(t, "Wait", w.err, context.Canceled)
+	redistest.Is(t, "Wait", w.err, errs.Busy)
 	redistest.Equal(t, w.ended.Sub(begun), 0, "returned %v after it was cancelled")
 }
 
@@ -221,12 +220,5 @@ func mustBeNext(t *testing.T, w *caller, rest ...*caller) {
 		if other.isDone() {
 			t.Errorf("%d behind the next one was granted as well, or failed: %v", i+1, other.err)
 		}
-	}
-}
-
-func mustMatch(t testing.TB, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got %v, want what matches %v", err, want)
 	}
 }

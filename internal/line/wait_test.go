@@ -70,7 +70,7 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 			armed = true
 			x.release(s)
 			<-left.done
-			mustMatch(t, left.err, context.Canceled)
+			redistest.Is(t, "Wait", left.err, context.Canceled)
 			mustBeNext(t, next) // in no time
 		})
 	}
@@ -244,7 +244,7 @@ func TestFailedTryIsItsOwn(t *testing.T) {
 		fail = true
 		x.release(s)
 		mustBeNext(t, second)
-		mustMatch(t, first.err, boom)
+		redistest.Is(t, "Wait", first.err, boom)
 		if errors.Is(first.err, errs.Busy) {
 			t.Errorf("%v matches errs.Busy", first.err)
 		}
@@ -269,14 +269,14 @@ func TestCloseEndsEveryWait(t *testing.T) {
 			l.Close()
 			for i, w := range waiters {
 				<-w.done
-				mustMatch(t, w.err, errs.Closed)
+				redistest.Is(t, "Wait", w.err, errs.Closed)
 				if took := w.ended.Sub(begun); took != 0 {
 					t.Errorf("%s: %d returned after %v", what, i, took)
 				}
 			}
 			held := taken()
 			_, err := l.Wait(t.Context(), waiting(held, -1))
-			mustMatch(t, err, errs.Closed)
+			redistest.Is(t, "Wait", err, errs.Closed)
 		})
 	}
 }
@@ -301,13 +301,13 @@ func TestCloseEndsTheWaitBehindAHeadThatAsks(t *testing.T) {
 		synctest.Wait() // the head asks
 		l.Close()
 		<-second.done
-		mustMatch(t, second.err, errs.Closed)
+		redistest.Is(t, "Wait", second.err, errs.Closed)
 		if first.isDone() {
 			t.Error("the head did not ask")
 		}
 		close(answered)
 		<-first.done
-		mustMatch(t, first.err, errs.Closed)
+		redistest.Is(t, "Wait", first.err, errs.Closed)
 	})
 }
 

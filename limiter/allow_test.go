@@ -179,38 +179,33 @@ func TestFor_EachKeyHasALimitOfItsOwn(t *testing.T) {
 }
 
 // Calls that come while two requests of their process are under way ask together, and the first of them get what is there.
+// One leaves while it is asked for: what is taken for it goes to the next, or back.
 func TestAllow_CallsThatWaitAskTogether(t *testing.T) {
 	for there, left := range map[int]int{40: 0, 60: 10} {
 		play(t, func(t *testing.T, _ *world.World, p, q *world.Process) {
-			fiftyAtOnce(t, p, q, there, left)
+			a, b := p.Limiter("api", limiter.Rate(there, time.Hour)), q.Limiter("api", limiter.Rate(there, time.Hour))
+			p.Each(func(world.Sending) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
+			var all sync.WaitGroup
+			for i := range 50 {
+				time.Sleep(time.Millisecond)
+				all.Go(func() {
+					ctx := t.Context()
+					if i == 10 {
+						ctx = redistest.Within(t, 150*time.Millisecond)
+					}
+					d, err := a.Allow(ctx, 1)
+					if (err != nil) != (i == 10) || err == nil && d.Allowed != (i <= there) {
+						t.Errorf("call %d of 50: %+v, %v", i, d, err)
+					}
+				})
+			}
+			all.Wait()
+			world.Equal(t, p.Runs(world.LimitTakeRun), 3, "%d requests for 50 calls, want 3")
+			p.Each(nil)
+			time.Sleep(time.Second)
+			allow(t, b, 1, left > 0, left)
 		})
 	}
-}
-
-// fiftyAtOnce makes fifty calls of which one leaves while it is asked for: what is taken for that one goes to the next, or
-// back.
-func fiftyAtOnce(t *testing.T, p, q *world.Process, there, left int) {
-	a, b := p.Limiter("api", limiter.Rate(there, time.Hour)), q.Limiter("api", limiter.Rate(there, time.Hour))
-	p.Each(func(world.Sending) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
-	var all sync.WaitGroup
-	for i := range 50 {
-		time.Sleep(time.Millisecond)
-		all.Go(func() {
-			ctx := t.Context()
-			if i == 10 {
-				ctx = redistest.Within(t, 150*time.Millisecond)
-			}
-			d, err := a.Allow(ctx, 1)
-			if (err != nil) != (i == 10) || err == nil && d.Allowed != (i <= there) {
-				t.Errorf("call %d of 50: %+v, %v", i, d, err)
-			}
-		})
-	}
-	all.Wait()
-	world.Equal(t, p.Runs(world.LimitTakeRun), 3, "%d requests for 50 calls, want 3")
-	p.Each(nil)
-	time.Sleep(time.Second)
-	allow(t, b, 1, left > 0, left)
 }
 
 // Calls for two units do not ask together. Those that queue for one server go out together, and each has its own answer, by the

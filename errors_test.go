@@ -390,6 +390,10 @@ func TestInput_Leases(t *testing.T) {
 			redistest.Is(t, fmt.Sprint("a nested Lock for ", d), errOf(m.Lock(l.Context(t.Context()))), holdfast.ErrBadArgument)
 			redistest.Is(t, fmt.Sprint("Extend by ", d), l.Extend(t.Context(), d), holdfast.ErrBadArgument)
 		}
+		for _, life := range []time.Duration{-1, time.Minute, time.Hour - 1} {
+			short := w.Process(holdfast.WithTokenLife(life))
+			redistest.Is(t, fmt.Sprint("tokens for ", life), errOf(short.MyLock.Lock(t.Context())), holdfast.ErrBadArgument)
+		}
 		world.Equal(t, p.Runs("")-before, 0, "%d requests")
 		w.WantTTL(30 * time.Second)
 		w.Release(l)

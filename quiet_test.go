@@ -311,11 +311,14 @@ func TestAPrefixIsOfTheClient(t *testing.T) {
 				t.Errorf("%v, %v", i, err)
 			}
 		}
-		for i, err := range bare.InspectAll(t.Context(), "app:*") {
-			names = append(names, i.Name)
-			must(t, err)
+		mapped := clienttest.OpenClient(t, server.Client(), holdfast.WithNameMapper(func(name string) string { return "app:" + name }))
+		for _, looks := range []*holdfast.Client{bare, mapped} { // what is found is not mapped
+			for i, err := range looks.InspectAll(t.Context(), "app:*") {
+				names = append(names, i.Name)
+				must(t, err)
+			}
 		}
-		if want := []string{"orders", "app:orders"}; !reflect.DeepEqual(names, want) {
+		if want := []string{"orders", "app:orders", "app:orders"}; !reflect.DeepEqual(names, want) {
 			t.Errorf("%q, want %q", names, want)
 		}
 		must(t, l.Release(t.Context()))

@@ -244,15 +244,9 @@ func TestNeitherLanguageStarves(t *testing.T) {
 	}
 }
 
-// turns has the number of turns of each language while both contended.
-type turns struct{ ofGo, ofJava int64 }
-
-// java returns the turns of Java out of a hundred.
-func (n turns) java() int64 { return 100 * n.ofJava / max(n.ofGo+n.ofJava, 1) }
-
 // share makes goroutines of one Client, and threads of each of two Redisson clients, contend for a
-// Mutex. It counts their turns once both languages have begun.
-func (w *world) share(g *guard, goroutines, threads int, counted time.Duration) turns {
+// Mutex. It counts their turns once both languages have begun, and returns those of Java out of a hundred.
+func (w *world) share(g *guard, goroutines, threads int, counted time.Duration) (java int64) {
 	w.t.Helper()
 	const warmUp = 2 * time.Second
 	c := contest{turns: 1 << 30, limit: counted + 2*warmUp, stay: 300 * time.Microsecond, threads: goroutines}
@@ -274,10 +268,11 @@ func (w *world) share(g *guard, goroutines, threads int, counted time.Duration) 
 	goAfter, _, _ := g.of(guardGo)
 	javaAfter, _, _ := g.of(guardJava)
 	redistest.Must(w.t, work.Wait())
-	n := turns{goAfter - goBefore, javaAfter - javaBefore}
+	ofGo, ofJava := goAfter-goBefore, javaAfter-javaBefore
+	java = 100 * ofJava / max(ofGo+ofJava, 1)
 	w.t.Logf("%d goroutines had %d turns in %v, longest wait %v; %d threads had %d, longest wait %v: %d of 100 turns", goroutines,
-		n.ofGo, counted, time.Duration(worstGo.Load()), clients*threads, n.ofJava, time.Duration(worstJava.Load()), n.java())
-	return n
+		ofGo, counted, time.Duration(worstGo.Load()), clients*threads, ofJava, time.Duration(worstJava.Load()), java)
+	return java
 }
 
 // leastOfGo is the least number of turns of Go out of a hundred.
@@ -300,9 +295,9 @@ func TestJavaHasItsShareOfABusyMutex(t *testing.T) {
 		t.Run(tc.what, func(t *testing.T) {
 			everywhere(t, Newest, func(t *testing.T, w *world) {
 				g := newGuard(t)
-				n := w.share(g, tc.goroutines, tc.threads, time.Duration(redistest.Count(t, int(30*time.Second))))
+				java := w.share(g, tc.goroutines, tc.threads, time.Duration(redistest.Count(t, int(30*time.Second))))
 				w.noOverlaps(mutexPair, g)
-				if java := n.java(); java < tc.least || 100-java < leastOfGo {
+				if java < tc.least || 100-java < leastOfGo {
 					t.Errorf("Java had %d of 100 turns, want %d at least, and %d for Go", java, tc.least, leastOfGo)
 				}
 			})

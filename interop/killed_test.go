@@ -75,20 +75,6 @@ func TestAGoWaiterIsKilled(t *testing.T) {
 	}
 }
 
-func TestAGoProcessIsKilled(t *testing.T) {
-	everywhere(t, Oldest, func(t *testing.T, w *world) {
-		thread := w.redisson("r").Thread("t")
-		child := w.holder("short")
-		child.Expect("held")
-		waiting := w.sleeps(thread, "lock.lock", "held")
-		child.Kill()
-		over := time.Now().Add(w.ttl("held"))
-		w.result(waiting)
-		w.inWhenOver(waiting.At(), over)
-		w.do(thread, "lock.unlock", "held")
-	})
-}
-
 // A holder of Java is killed, or a reader. Go is in when its lease is over.
 func TestAJavaProcessIsKilled(t *testing.T) {
 	for kind, p := range map[string]struct {
@@ -147,25 +133,37 @@ func TestAJavaProcessIsFrozen(t *testing.T) {
 	})
 }
 
-// A Go process is frozen for longer than its lease. When it wakes up, its holder learns of the loss
-// at once, before it sends a request.
-func TestAGoProcessIsFrozen(t *testing.T) {
+// A Go process is killed, or frozen for longer than its lease: Java is in when that is over. When the process wakes up, its
+// holder learns of the loss at once, before it sends a request.
+func TestAGoProcessIsKilledOrFrozen(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
-		child := w.holder("short")
-		child.Expect("held")
-		child.Freeze()
-		w.do(thread, "lock.lock", "held")
-		before := w.hash("held")
-		child.Thaw()
-		line, ok := child.TryLine(late)
-		if !ok || !strings.HasPrefix(line, "ended ") {
-			t.Errorf("within %v the holder said %q", late, line)
+		for _, frozen := range []bool{false, true} {
+			child := w.holder("short")
+			child.Expect("held")
+			waiting := w.sleeps(thread, "lock.lock", "held")
+			if frozen {
+				child.Freeze()
+			} else {
+				child.Kill()
+			}
+			over := time.Now().Add(w.ttl("held"))
+			w.result(waiting)
+			w.inWhenOver(waiting.At(), over)
+			if frozen {
+				before := w.hash("held")
+				child.Thaw()
+				line, ok := child.TryLine(late)
+				if !ok || !strings.HasPrefix(line, "ended ") {
+					t.Errorf("within %v the holder said %q", late, line)
+				}
+				if line := child.Expect("released"); !strings.Contains(line, holdfast.ErrLost.Error()) {
+					t.Errorf("its release: %q", line)
+				}
+				w.holds("held", before)
+			}
+			w.do(thread, "lock.unlock", "held")
 		}
-		if line := child.Expect("released"); !strings.Contains(line, holdfast.ErrLost.Error()) {
-			t.Errorf("its release: %q", line)
-		}
-		w.holds("held", before)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
+// The lock has one expiry, and both languages read it.
 func TestJavasCountsAreSeenInGo(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -30,6 +31,9 @@ func TestJavasCountsAreSeenInGo(t *testing.T) {
 			}
 			w.holds("counted", map[string]string{owner.String(): strconv.Itoa(step.count)})
 		}
+		if left, err := m.Remaining(w.ctx); err != nil || left <= 20*time.Second || left > 30*time.Second {
+			t.Errorf("Go sees %v of 30 s, %v", left, err)
+		}
 		w.do(thread, "lock.unlock", "counted")
 		w.holds("counted", nil)
 		w.refused("IllegalMonitorStateException", thread, "lock.unlock", "counted")
@@ -39,7 +43,8 @@ func TestJavasCountsAreSeenInGo(t *testing.T) {
 func TestGosCountsAreSeenInJava(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
-		m := w.holdfast().Mutex("counted")
+		m := w.holdfast().Mutex("counted", holdfast.Fixed(time.Minute))
+		w.expect("-2", thread, "lock.remaining", "counted")
 		var leases []*holdfast.Lease
 		ctx := w.ctx
 		for count := 1; count <= 3; count++ {
@@ -52,6 +57,9 @@ func TestGosCountsAreSeenInJava(t *testing.T) {
 			w.expect("false", thread, "lock.tryLock", "counted", 0, -1)
 			w.refused("IllegalMonitorStateException", thread, "lock.unlock", "counted")
 		}
+		if ms, err := strconv.Atoi(w.do(thread, "lock.remaining", "counted")); err != nil || ms <= 50_000 || ms > 60_000 {
+			t.Errorf("Java sees %d ms of a minute, %v", ms, err)
+		}
 		for i, l := range leases { // in the order of their grants, which Java could not do
 			redistest.Must(t, l.Release(w.ctx))
 			if left := len(leases) - 1 - i; left > 0 {
@@ -60,27 +68,6 @@ func TestGosCountsAreSeenInJava(t *testing.T) {
 		}
 		w.expect("false", thread, "lock.locked", "counted")
 		w.expect("true", thread, "lock.tryLock", "counted", 0, -1)
-	})
-}
-
-// The lock has one expiry, and both languages read it.
-func TestRemainingTimeIsTheSame(t *testing.T) {
-	everywhere(t, Oldest, func(t *testing.T, w *world) {
-		thread := w.redisson("r").Thread("t")
-		client := w.holdfast()
-		m := client.Mutex("timed", holdfast.Fixed(time.Minute))
-		w.expect("-2", thread, "lock.remaining", "timed")
-		l := w.grant(w.ctx, m.Lock)
-		ms, err := strconv.Atoi(w.do(thread, "lock.remaining", "timed"))
-		if err != nil || ms <= 50_000 || ms > 60_000 {
-			t.Errorf("Java sees %d ms of a minute, %v", ms, err)
-		}
-		redistest.Must(t, l.Release(w.ctx))
-		w.do(thread, "lock.lock", "timed", 60_000)
-		left, err := m.Remaining(w.ctx)
-		if err != nil || left <= 50*time.Second || left > time.Minute {
-			t.Errorf("Go sees %v of a minute, %v", left, err)
-		}
 	})
 }
 
@@ -155,6 +142,17 @@ func TestTokensGrowAcrossLanguages(t *testing.T) {
 			redistest.Must(t, l.Release(w.ctx))
 		}
 		redistest.Equal(t, w.ttl("redisson_lock_token:{account}"), -1, "the token's key has an expiry: %v")
+
+		// Redisson counts from the token that it finds. Where the token's key is gone, Redisson begins at 1. Go goes on
+		// from the time.
+		before := w.grant(w.ctx, m.Lock)
+		redistest.Must(t, w.rdb.Del(w.ctx, "account", "redisson_lock_token:{account}").Err())
+		w.expect("1", thread, "fenced.lockToken", "account")
+		w.do(thread, "fenced.unlock", "account")
+		after := w.grant(w.ctx, m.Lock)
+		if after.Token() <= before.Token() || after.Token() < time.Now().Add(-time.Minute).UnixMicro() {
+			t.Errorf("token %d after %d", after.Token(), before.Token())
+		}
 	})
 }
 
@@ -178,23 +176,6 @@ func TestATokenIsTheHoldsOwn(t *testing.T) {
 		w.do(thread, "fenced.lock", "account")
 		if now := w.do(thread, "fenced.token", "account"); now == first {
 			t.Error("Redisson does not burn tokens on re-entry any more: say so in docs/redisson-interop.md")
-		}
-	})
-}
-
-// Redisson counts from the token that it finds. Where the token's key is gone, Redisson begins at
-// 1. Go goes on from the time.
-func TestTokensGrowWhenJavaLosesThem(t *testing.T) {
-	everywhere(t, "3.19", func(t *testing.T, w *world) {
-		thread := w.redisson("r").Thread("t")
-		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
-		before := w.grant(w.ctx, m.Lock)
-		redistest.Must(t, w.rdb.Del(w.ctx, "account", "redisson_lock_token:{account}").Err())
-		w.expect("1", thread, "fenced.lockToken", "account")
-		w.do(thread, "fenced.unlock", "account")
-		after := w.grant(w.ctx, m.Lock)
-		if after.Token() <= before.Token() || after.Token() < time.Now().Add(-time.Minute).UnixMicro() {
-			t.Errorf("token %d after %d", after.Token(), before.Token())
 		}
 	})
 }

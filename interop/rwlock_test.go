@@ -26,12 +26,8 @@ func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
 		if fields["mode"] != "read" || fields[l.Owner().String()] != "1" || len(fields) != 3 {
 			t.Errorf("two readers: %v", fields)
 		}
-		keys := []string{}
-		for _, node := range w.nodes() {
-			keys = append(keys, node.Keys(w.ctx, "{doc}:*:rwlock_timeout:*").Val()...)
-		}
-		if len(keys) != 3 {
-			t.Errorf("timeout keys of two holds of Java's and one of Go's: %q", keys)
+		if keys, err := redistest.Keys(w.ctx, w.rdb, "{doc}:*:rwlock_timeout:*"); err != nil || len(keys) != 3 {
+			t.Errorf("timeout keys of two holds of Java's and one of Go's: %q, %v", keys, err)
 		}
 		w.expect("true", reader, "read.locked", "doc")
 		w.expect("2", reader, "read.count", "doc")

@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"errors"
 	"log/slog"
 	"testing"
 
@@ -24,11 +23,4 @@ func inBubble(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.Mini
 		defer e.Close() // also after a t.Fatal: a remaining waiter would poll for ever
 		test(t, e, s)
 	})
-}
-
-func mustMatch(t testing.TB, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got %v, want what matches %v", err, want)
-	}
 }

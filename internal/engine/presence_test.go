@@ -16,7 +16,8 @@ import (
 
 const saidKey = "holdfast_client:{holdfast}:some"
 
-// Each script of a Client's own key, in each state of that key, run twice.
+// Each script of a Client's own key, in each state of that key, run twice. Whichever command fails inside it, the key is
+// not left without an expiry.
 func TestPresenceScripts(t *testing.T) {
 	write := func(version int, notes ...any) []any { return append([]any{3600_000, version, "pod"}, notes...) }
 	const tombstone = "9007199254740991"
@@ -28,7 +29,7 @@ func TestPresenceScripts(t *testing.T) {
 		status int64
 		after  string
 	}{
-		{"nothing is there", nil, write(1), time.Second, conn.Done, "map[version:1 who:pod]"},
+		{"nothing is there", nil, write(1, "7", "note"), time.Second, conn.Done, "map[7:note version:1 who:pod]"},
 		{"an earlier one, with a note", []any{"version", 1, "who", "old", "7", "x"}, write(2, "8", "y"), time.Second, conn.Done, "map[8:y version:2 who:pod]"},
 		{"the same one", []any{"version", 2, "who", "pod"}, write(2), time.Second, conn.Done, "map[version:2 who:pod]"},
 		{"a later one", []any{"version", 3, "who", "later"}, write(2), time.Second, conn.Done, "map[version:3 who:later]"},
@@ -42,9 +43,12 @@ func TestPresenceScripts(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
 			ctx, rdb, now := t.Context(), s.Client(), time.Now()
-			if tc.before != nil {
-				rdb.HSet(ctx, saidKey, tc.before...)
-				rdb.PExpire(ctx, saidKey, time.Minute)
+			given := func() {
+				rdb.Del(ctx, saidKey)
+				if tc.before != nil {
+					rdb.HSet(ctx, saidKey, tc.before...)
+					rdb.PExpire(ctx, saidKey, time.Minute)
+				}
 			}
 			script, late := absentScript, int64(0)
 			if tc.late != 0 {
@@ -54,8 +58,12 @@ func TestPresenceScripts(t *testing.T) {
 			if tc.write != nil {
 				script, args = presentScript, append([]any{late}, tc.write...)
 			}
+			send := func() ([]int64, error) {
+				return rdb.Eval(ctx, script.Source(), []string{saidKey}, args...).Int64Slice()
+			}
+			given()
 			for range 2 {
-				reply, err := rdb.Eval(ctx, script.Source(), []string{saidKey}, args...).Int64Slice()
+				reply, err := send()
 				if err != nil || reply[0] != tc.status {
 					t.Errorf("%s: %v, %v, want %d", tc.what, reply, err, tc.status)
 				}
@@ -74,32 +82,19 @@ func TestPresenceScripts(t *testing.T) {
 			if len(got) > 0 && (ttl <= least || ttl > most) {
 				t.Errorf("%s: %v left", tc.what, ttl)
 			}
-		})
-	}
-}
-
-// Whichever command fails inside a script, no key is left without an expiry.
-func TestPresenceHasAnExpiryWhateverFails(t *testing.T) {
-	inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
-		rdb, ctx := s.Client(), t.Context()
-		soon := time.Now().Add(time.Second).UnixMicro()
-		for script, args := range map[*conn.Script][]any{
-			presentScript: {soon, 1000, 1, "pod", "7", "note"},
-			absentScript:  {soon, soon},
-		} {
 			for k, fired := 1, true; fired; k++ {
-				rdb.Del(ctx, saidKey)
+				given()
 				disarm := s.FailInside(k)
-				err := rdb.Eval(ctx, script.Source(), []string{saidKey}, args...).Err()
+				_, err := send()
 				if fired = disarm(); fired && err == nil {
-					t.Errorf("%s: command %d fails, and the script does not say so", script.Name(), k)
+					t.Errorf("%s: command %d fails, and the script does not say so", tc.what, k)
 				}
-				if ttl := rdb.PTTL(ctx, saidKey).Val(); ttl == -1 {
-					t.Errorf("%s: command %d fails: the key stands without an expiry", script.Name(), k)
+				if rdb.PTTL(ctx, saidKey).Val() == -1 {
+					t.Errorf("%s: command %d fails: the key stands without an expiry", tc.what, k)
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // said returns what the Engine says of itself.
@@ -178,16 +173,10 @@ func TestNotesComeAndGo(t *testing.T) {
 			time.Sleep(time.Second)
 			redistest.Equal(t, fmt.Sprint(said(t, e, s)), step.want, "%s, want %s (after %q)", step.want, step.text)
 		}
-	})
-}
-
-// A note that is taken back long after the last use does not keep an idle Client on the wheel.
-func TestAClientIsIdleAfterItsLastNote(t *testing.T) {
-	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-		e.Present()
-		e.Note(1, e, "long work")
+		// A note that is taken back long after the last use does not keep an idle Client on the wheel.
+		e.Note(1, a, "long work")
 		time.Sleep(10 * time.Minute)
-		e.Note(1, e, "")
+		e.Note(1, a, "")
 		time.Sleep(3 * time.Minute)
 		wantIdle(t, e)
 		before := s.CommandCount()

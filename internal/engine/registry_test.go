@@ -94,7 +94,7 @@ func TestNewRefusesWhatConnRefuses(t *testing.T) {
 	if e != nil {
 		t.Error("an Engine on nothing")
 	}
-	mustMatch(t, err, errs.BadArgument)
+	redistest.Is(t, "an Engine on nothing", err, errs.BadArgument)
 }
 
 func TestAClusterThatDoesNotSayHowReleasesAreToldIsGuessed(t *testing.T) {

@@ -310,28 +310,3 @@ func TestCloseWaitsForATick(t *testing.T) {
 		redistest.Equal(t, time.Since(begun), time.Minute, "Close took %v, and a Tick ran for a minute more")
 	})
 }
-
-// What is due at once goes to a server that keeps up in small batches, one after the other.
-func TestTenThousandTasksGoOutInSmallBatches(t *testing.T) {
-	play(t, func(t *testing.T, s *Scheduler, r *fakeSender) {
-		var sent, batches int
-		var underWay atomic.Int32
-		r.node = func(context.Context, string) (string, error) { return "a", nil }
-		r.send = func(_ context.Context, _ string, batch []Task, _ int) {
-			if underWay.Add(1) != 1 {
-				t.Error("two batches on their way to one node")
-			}
-			sent += len(batch)
-			if batches++; len(batch) > usualBatch {
-				t.Errorf("a batch of %d", len(batch))
-			}
-			time.Sleep(time.Millisecond)
-			underWay.Add(-1)
-		}
-		together(s, make([]string, 10_000)...)
-		pass(time.Minute)
-		if sent != 10_000 || batches > sent/usualBatch+5 {
-			t.Errorf("%d renewals in %d batches", sent, batches)
-		}
-	})
-}

@@ -167,34 +167,46 @@ func TestBatchesGoOutInOrderOfDeadlines(t *testing.T) {
 	})
 }
 
-// A server that is far away answers few batches a second. What waits goes out in larger ones, so
-// that most of it is sent within a try.
-func TestAServerThatIsFarAwayIsSentLargerBatches(t *testing.T) {
-	play(t, func(t *testing.T, s *Scheduler, r *fakeSender) {
-		const roundTrip, locks = 50 * time.Millisecond, 100_000
-		var mu sync.Mutex
-		var sent, underWay, most, largest int
-		r.known = func(string) string { return "a" }
-		r.send = func(_ context.Context, _ string, batch []Task, _ int) {
-			mu.Lock()
-			underWay++
-			most, largest = max(most, underWay), max(largest, len(batch))
-			mu.Unlock()
-			time.Sleep(roundTrip)
-			mu.Lock()
-			defer mu.Unlock()
-			sent += len(batch)
-			underWay--
-		}
-		at := time.Now().Add(time.Second)
-		for range locks {
-			s.Schedule(&fakeTask{tick: renewOnce, ends: at.Add(20 * time.Second)}, at)
-		}
-		pass(time.Until(at) + 6*time.Second)
-		if sent != locks || most > maxSenders || largest > MaxBatch {
-			t.Errorf("%d of %d sent within 6 s; %d batches at a time, the largest of %d", sent, locks, most, largest)
-		}
-	})
+// What is due at once goes to a server that keeps up in small batches, one after the other. A server that is far away
+// answers few batches a second. What waits goes out in larger ones, so that most of it is sent within a try.
+func TestWhatIsDueAtOnceGoesOutInBatches(t *testing.T) {
+	for _, tc := range []struct {
+		what              string
+		roundTrip         time.Duration
+		locks             int
+		atATime, ofAtMost int
+		within            time.Duration
+	}{
+		{"a server that keeps up", time.Millisecond, 10_000, 1, usualBatch, time.Second},
+		{"a server that is far away", 50 * time.Millisecond, 100_000, maxSenders, MaxBatch, 6 * time.Second},
+	} {
+		play(t, func(t *testing.T, s *Scheduler, r *fakeSender) {
+			var mu sync.Mutex
+			var sent, batches, underWay, most, largest int
+			r.known = func(string) string { return "a" }
+			r.send = func(_ context.Context, _ string, batch []Task, _ int) {
+				mu.Lock()
+				batches++
+				underWay++
+				most, largest = max(most, underWay), max(largest, len(batch))
+				mu.Unlock()
+				time.Sleep(tc.roundTrip)
+				mu.Lock()
+				defer mu.Unlock()
+				sent += len(batch)
+				underWay--
+			}
+			at := time.Now().Add(time.Second)
+			for range tc.locks {
+				s.Schedule(&fakeTask{tick: renewOnce, ends: at.Add(20 * time.Second)}, at)
+			}
+			pass(time.Until(at) + tc.within)
+			if sent != tc.locks || batches > sent/usualBatch+5 || most > tc.atATime || largest > tc.ofAtMost {
+				t.Errorf("%s: %d of %d sent within %v, in %d batches, %d at a time, the largest of %d",
+					tc.what, sent, tc.locks, tc.within, batches, most, largest)
+			}
+		})
+	}
 }
 
 // If more is due than can be sent in time, what can still be kept goes before what cannot.

@@ -16,6 +16,9 @@ import (
 	"syscall"
 	"testing"
 
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -70,33 +73,51 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-func TestErrorType(t *testing.T) {
+// It is a decision which outcomes count as failures: these have an error.type and a status. This test pins each outcome.
+func TestOnlyFailuresHaveATypeAndAStatus(t *testing.T) {
+	const failed = telemetry.OutcomeError
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	for _, tc := range []struct {
-		name string
-		err  error
-		want string
+		name    string
+		outcome telemetry.Outcome
+		err     error
+		want    any
 	}{
-		{"one of ours, wrapped", fmt.Errorf("rlock: lock %q: %w", "a", errs.WrongType), "wrong_type"},
-		{"ours says more than the reply", errors.Join(reply("OOM command not allowed"), errs.OutOfMemory), "out_of_memory"},
-		{"the lease says more than the fault", errors.Join(refused, errs.Lost), "lost"},
-		{"code of a reply", fmt.Errorf("rlock: %w", reply("LOADING Redis is loading")), "LOADING"},
-		{"reply of one word", reply("ERR"), "ERR"},
-		{"reply without a code", reply("orders:42 is locked"), "_OTHER"},
-		{"reply with a long word", reply("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA no"), "_OTHER"},
-		{"empty reply", reply(""), "_OTHER"},
-		{"refused", refused, "network"},
-		{"closed connection", fmt.Errorf("read: %w", io.EOF), "network"},
-		{"closed by us", net.ErrClosed, "network"},
-		{"no answer in time", context.DeadlineExceeded, "timeout"},
-		{"anything else", errors.New("tls: bad certificate"), "_OTHER"},
-		{"no error at all", nil, "_OTHER"},
+		{"acquired", telemetry.OutcomeAcquired, nil, nil},
+		{"busy", telemetry.OutcomeBusy, errs.Busy, nil},
+		{"timeout", telemetry.OutcomeTimeout, context.DeadlineExceeded, nil},
+		{"cancelled", telemetry.OutcomeCancelled, context.Canceled, nil},
+		{"closed", telemetry.OutcomeClosed, errs.Closed, nil},
+		{"repeated", telemetry.OutcomeRepeated, errs.Released, nil},
+		{"lost", telemetry.OutcomeLost, errs.Lost, "lost"},
+		{"one of ours, wrapped", failed, fmt.Errorf("rlock: lock %q: %w", "a", errs.WrongType), "wrong_type"},
+		{"ours says more than the reply", failed, errors.Join(reply("OOM command not allowed"), errs.OutOfMemory), "out_of_memory"},
+		{"the lease says more than the fault", failed, errors.Join(refused, errs.Lost), "lost"},
+		{"code of a reply", failed, fmt.Errorf("rlock: %w", reply("LOADING Redis is loading")), "LOADING"},
+		{"reply of one word", failed, reply("ERR"), "ERR"},
+		{"reply without a code", failed, reply("orders:42 is locked"), "_OTHER"},
+		{"reply with a long word", failed, reply("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA no"), "_OTHER"},
+		{"empty reply", failed, reply(""), "_OTHER"},
+		{"refused", failed, refused, "network"},
+		{"closed connection", failed, fmt.Errorf("read: %w", io.EOF), "network"},
+		{"closed by us", failed, net.ErrClosed, "network"},
+		{"no answer in time", failed, context.DeadlineExceeded, "timeout"},
+		{"anything else", failed, errors.New("tls: bad certificate"), "_OTHER"},
+		{"no error at all", failed, nil, "_OTHER"},
 	} {
 		o := observe(t)
 		_, a := o.Acquire(t.Context(), kind, "orders:42")
-		a.End(telemetry.Acquired{Outcome: telemetry.OutcomeError, Err: tc.err})
-		if got := attributes(o.only(t))["error.type"]; got != tc.want {
-			t.Errorf("%s: error.type = %q, want %q", tc.name, got, tc.want)
+		a.End(telemetry.Acquired{Outcome: tc.outcome, Err: tc.err})
+		span := o.only(t)
+		status := sdktrace.Status{}
+		if tc.want != nil {
+			status.Code = codes.Error
+			if tc.err != nil {
+				status.Description = tc.err.Error()
+			}
+		}
+		if got := attributes(span)["error.type"]; got != tc.want || span.Status() != status {
+			t.Errorf("%s: error.type = %v, want %v; status %+v, want %+v", tc.name, got, tc.want, span.Status(), status)
 		}
 	}
 }

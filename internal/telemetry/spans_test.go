@@ -3,7 +3,6 @@
 package telemetry_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -105,41 +104,6 @@ func (f samplerFunc) ShouldSample(p sdktrace.SamplingParameters) sdktrace.Sampli
 }
 
 func (samplerFunc) Description() string { return "samplerFunc" }
-
-// It is a decision which outcomes count as failures. This test pins each outcome.
-func TestOnlyFailuresSetTheStatus(t *testing.T) {
-	text := fmt.Errorf("rlock: lock %q: %w", "orders:42", errs.WrongType)
-	for _, tc := range []struct {
-		outcome telemetry.Outcome
-		err     error
-		errType any
-	}{
-		{telemetry.OutcomeAcquired, nil, nil},
-		{telemetry.OutcomeBusy, errs.Busy, nil},
-		{telemetry.OutcomeTimeout, context.DeadlineExceeded, nil},
-		{telemetry.OutcomeCancelled, context.Canceled, nil},
-		{telemetry.OutcomeClosed, errs.Closed, nil},
-		{telemetry.OutcomeRepeated, errs.Released, nil},
-		{telemetry.OutcomeLost, errs.Lost, "lost"},
-		{telemetry.OutcomeError, text, "wrong_type"},
-		{telemetry.OutcomeError, nil, "_OTHER"},
-	} {
-		o := observe(t)
-		_, a := o.Acquire(t.Context(), kind, "orders:42")
-		a.End(telemetry.Acquired{Outcome: tc.outcome, Err: tc.err})
-		span := o.only(t)
-		want := sdktrace.Status{}
-		if tc.errType != nil {
-			want.Code = codes.Error
-			if tc.err != nil {
-				want.Description = tc.err.Error()
-			}
-		}
-		if got := attributes(span)["error.type"]; got != tc.errType || span.Status() != want {
-			t.Errorf("%v: error.type = %v, want %v; status %+v, want %+v", tc.outcome, got, tc.errType, span.Status(), want)
-		}
-	}
-}
 
 // The start options of a span are kept for names in use. Each span still has its own kind and name,
 // even if there are more names than are kept.

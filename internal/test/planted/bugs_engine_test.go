@@ -81,7 +81,7 @@ var engineBugs = []bug{
 		at: "internal/renewal pendingHeap.Less", old: "h[i].by < h[j].by", new: "false"},
 	{name: "a renewal that came in order goes before one that ends sooner", by: "internal/renewal TestBacklogGivesOutWhatEndsFirst",
 		at: "internal/renewal backlog.pop", old: "b.inOrder.first().by <= b.others[0].by", new: "true"},
-	{name: "batches stay as small as they are for a server that keeps up", by: "internal/renewal TestAServerThatIsFarAwayIsSentLargerBatches",
+	{name: "batches stay as small as they are for a server that keeps up", by: "internal/renewal TestWhatIsDueAtOnceGoesOutInBatches",
 		at: "internal/renewal stream.pace", old: "min(max(needed/senders, usualBatch), MaxBatch)", new: "usualBatch"},
 	{name: "what cannot be kept any more is sent before what can", by: "internal/renewal TestWhatCannotBeKeptAnyMoreLetsTheOthersGoFirst",
 		at: "internal/renewal stream.next", old: "!p.postponed", new: "false"},

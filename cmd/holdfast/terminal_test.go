@@ -87,6 +87,14 @@ func (s *screen) answers(text, shown string) {
 	s.shows(shown)
 }
 
+func TestRun_TheProgramHasTheTerminal(t *testing.T) {
+	_, url := server(t)
+	s := shell(t, url)
+	// The fields are the process group, and that in the foreground.
+	s.answers("$H run x -- awk '{print \"fore\" \"ground:\", $5 == $8}' /proc/self/stat\n", "foreground: 1")
+	s.answers("echo back=$?\n", "back=0")
+}
+
 // Ctrl-C ends what runs a program, and all that waits for it, as with flock(1).
 func TestRun_CtrlCEndsTheScriptToo(t *testing.T) {
 	_, url := server(t)

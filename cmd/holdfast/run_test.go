@@ -87,12 +87,6 @@ func TestRun_WrongUse(t *testing.T) {
 	}
 }
 
-func TestRun_RedisIsNotThere(t *testing.T) {
-	s, url := server(t)
-	s.Kill()
-	start(t, url, "", "run", "x", "--timeout", "500ms", "--", "true").want(69)
-}
-
 // The command that runs needs no dashes before it, as with env(1), timeout(1) and flock(1). What follows it is its own.
 func TestRun_WithoutDashes(t *testing.T) {
 	_, url := server(t)
@@ -246,17 +240,6 @@ func TestRun_WhatTheProgramIsTold(t *testing.T) {
 		owner = c.line()
 	}
 	redistest.Check(t, redistest.Err(holdfast.ParseOwner(owner)))
-	c.want(0)
-}
-
-func TestRun_StandardInput(t *testing.T) {
-	_, url := server(t)
-	c := start(t, url, "", "run", "x", "--", "cat")
-	for i := range 3 {
-		fmt.Fprintln(c.in, i)
-		redistest.Equal(t, c.line(), strconv.Itoa(i), "%q")
-	}
-	c.in.Close()
 	c.want(0)
 }
 

@@ -159,7 +159,7 @@ func TestWithoutATickNothingRuns(t *testing.T) {
 	})
 }
 
-func TestWhileAnotherHoldsTheLockTheJobIsSkipped(t *testing.T) {
+func TestWithoutItsLockTheJobIsSkipped(t *testing.T) {
 	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
 		release := s.HoldElsewhere("report")
 		runs, log := 0, &record{}
@@ -168,6 +168,10 @@ func TestWhileAnotherHoldsTheLockTheJobIsSkipped(t *testing.T) {
 		time.Sleep(150 * time.Second)
 		log.want(t, 2)
 		release()
+		s.Down()
+		time.Sleep(time.Minute)
+		log.want(t, 0, holdfast.ErrUnavailable)
+		s.Up()
 		time.Sleep(time.Minute)
 		stop()
 		log.want(t, 0)
@@ -218,15 +222,6 @@ func TestAPlainJobGoesOnAfterALoss(t *testing.T) {
 			log.want(t, 0)
 		})).Run()
 		log.want(t, 0, holdfast.ErrLost)
-	})
-}
-
-func TestUnderALockNothingRunsWhileRedisIsDown(t *testing.T) {
-	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
-		log := &record{}
-		s.Down()
-		holdcron.Locked(t.Context(), s.Client().Mutex("report"), log)(cron.FuncJob(func() { t.Error("it ran") })).Run()
-		log.want(t, 0, holdfast.ErrUnavailable)
 	})
 }
 

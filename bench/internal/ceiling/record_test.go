@@ -108,39 +108,6 @@ func TestPairsThatAreNotGrantedAreNoCeiling(t *testing.T) {
 	redistest.Is(t, "a lock that another has", pipelines.Check(t.Context()), errOtherwise)
 }
 
-// TestAScriptOfManyLocksIsSentAgain puts a client in Holdfast's place that sends scripts with
-// several locks in each, and packs their names and times into one argument.
-func TestAScriptOfManyLocksIsSentAgain(t *testing.T) {
-	rdb := redis.NewClient(&redis.Options{Addr: server(t).Addr})
-	defer rdb.Close()
-	const script = `
-		for i, key in ipairs(KEYS) do
-			local notafter = tonumber(string.match(ARGV[1], key .. '=(%d+)'))
-			local time = redis.call('TIME')
-			if time[1] * 1000000 + time[2] > notafter then return redis.error_reply('late') end
-			redis.call('SET', key, 1)
-		end
-		return {{1, 'x'}, false, #KEYS}`
-	sha, err := rdb.ScriptLoad(t.Context(), script).Result()
-	redistest.Must(t, err)
-	soon := time.Now().Add(time.Second).UnixMicro()
-	packed := fmt.Sprintf("x:r:1=%d x:r:2=%d", soon, soon)
-	l := new(pipeline)
-	l.prepare([]command{{[]string{"EVALSHA", sha, "2", "x:r:1", "x:r:2", packed}, time.Now()}}, "x:r:", "x:b:")
-	if got := string(l.chunks[0].request); strings.Contains(got, "x:r:") || strings.Contains(got, strconv.FormatInt(soon, 10)) {
-		t.Fatalf("%q", got)
-	}
-	conn, err := net.Dial("tcp", rdb.Options().Addr)
-	redistest.Must(t, err)
-	p := &Pipelines{all: []*pipeline{l}, rdb: rdb}
-	l.conn, l.replies = conn, newReplies(conn)
-	defer conn.Close()
-	redistest.Must(t, redistest.Err(p.Pairs(0)))
-	if n, err := rdb.Exists(t.Context(), "x:b:1", "x:b:2").Result(); err != nil || n != 2 {
-		t.Errorf("%d of 2 keys, %v", n, err)
-	}
-}
-
 func TestAnErrorIsNoAnswer(t *testing.T) {
 	for reply, good := range map[string]bool{"*2\r\n:1\r\n$3\r\na\r\n\r\n": true, "$-1\r\n": true, "-ERR\r\n": false,
 		"*2\r\n:1\r\n-ERR no\r\n": false, "*x\r\n": false, "*2\r\n:1\r\n": false} {

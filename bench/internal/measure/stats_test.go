@@ -9,19 +9,6 @@ import (
 	"time"
 )
 
-func TestMedianIsTheMiddle(t *testing.T) {
-	for _, tc := range []struct {
-		values []float64
-		want   float64
-	}{
-		{nil, 0}, {[]float64{7}, 7}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 9, 2}, 3},
-	} {
-		if got := Median(tc.values); got != tc.want {
-			t.Errorf("Median(%v) = %v, want %v", tc.values, got, tc.want)
-		}
-	}
-}
-
 func TestJainTellsEvenSharesFromUnevenOnes(t *testing.T) {
 	for _, tc := range []struct {
 		shares  []int64

@@ -92,15 +92,3 @@ func TestManual(t *testing.T) {
 		}
 	}
 }
-
-func TestCompletion(t *testing.T) {
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		out, err := os.CreateTemp(t.TempDir(), shell)
-		redistest.Must(t, err)
-		redistest.Equal(t, Main(Streams{In: os.Stdin, Out: out, Err: os.Stderr}, []string{"completion", shell}), 0, "exit code %d (%s)", shell)
-		if info, err := out.Stat(); err != nil || info.Size() < 1000 {
-			t.Errorf("%s: %v, %v", shell, info.Size(), err)
-		}
-		_ = out.Close()
-	}
-}

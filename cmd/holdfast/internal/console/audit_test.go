@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -126,7 +125,7 @@ func TestAWrongTokenAndAnotherSitePrintALine(t *testing.T) {
 	}
 }
 
-// Strangers could fill a disk; what was released is printed all the same.
+// Strangers could fill a disk; what was released is printed all the same, and what may have been: that is no refusal.
 func TestRefusalsThatArePrintedAreBounded(t *testing.T) {
 	var lines []string
 	now := time.Now()
@@ -139,9 +138,10 @@ func TestRefusalsThatArePrintedAreBounded(t *testing.T) {
 		t.Errorf("%d lines, the last of which is %q", n, lines[n-1])
 	}
 	a.released(r, "a", nil)
+	a.doubted(r, "a", errDoubt)
 	now = now.Add(time.Minute + time.Second)
 	a.refused(r, "a token", "it is wrong")
-	redistest.Equal(t, len(lines), refusalsAMinute+3, "after a release and a minute there are %d lines")
+	redistest.Equal(t, len(lines), refusalsAMinute+4, "after a release, one in doubt, and a minute there are %d lines")
 }
 
 func TestNamesOutsideOfThePatternAreRefused(t *testing.T) {
@@ -150,12 +150,17 @@ func TestNamesOutsideOfThePatternAreRefused(t *testing.T) {
 		o.Pattern = "orders:*"
 		o.Say = func(line string) { lines = append(lines, line) }
 		o.Release = func(_ context.Context, name, _, _ string, _ func(Holders) error) (Holders, error) {
-			redistest.Equal(t, name, "orders:42", "%q was released")
+			if !strings.HasPrefix(name, "orders:") {
+				t.Errorf("%q was released", name)
+			}
 			return nil, nil
 		}
 	})
 	csrf := header("X-Holdfast-CSRF", s.csrf)
-	for name, want := range map[string]int{"orders:42": 200, "other:1": 403, "xorders:1": 403, "ORDERS:1": 403, "\x1b[2J": 403} {
+	for name, want := range map[string]int{
+		"orders:42": 200, "orders:a/b//../c ?#%&+ü\x00": 200,
+		"other:1": 403, "xorders:1": 403, "ORDERS:1": 403, "\x1b[2J": 403,
+	} {
 		body, _ := json.Marshal(wanted{ID: escaped(name), Typed: name})
 		for what, got := range map[string]int{
 			"its page":   ask(s, "GET", "/lock/"+escaped(name), "").Code,
@@ -213,27 +218,5 @@ func TestConnectionsThatKeepSilentAreClosed(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A release whose answer is lost may have taken the name. That is no refusal: of refusals, the console prints a bounded number each minute.
-func TestAReleaseInDoubtIsPrintedAlways(t *testing.T) {
-	var lines []string
-	holds := Holders{holderNumber(t, 5)}
-	s := serve(t, func(o *Options) {
-		o.Say = func(line string) { lines = append(lines, line) }
-		o.Release = func(_ context.Context, _, _, _ string, willTake func(Holders) error) (Holders, error) {
-			return nil, errors.Join(willTake(holds), holdfast.ErrUnavailable)
-		}
-	})
-	for range 2 * refusalsAMinute {
-		ask(s, "POST", "/release", "{", header("X-Holdfast-CSRF", s.csrf))
-	}
-	lines = nil
-	text, _ := json.Marshal(wanted{ID: "a", Typed: "a", From: []string{holds[0].Owner.Short()}})
-	answers(t, http.StatusConflict, s, "POST", "/release", string(text), header("X-Holdfast-CSRF", s.csrf))
-	if len(lines) != 1 || !strings.Contains(lines[0], "release by force of a, asked for by 192.0.2.1:1234: ") ||
-		!strings.HasSuffix(lines[0], "it may have been taken") {
-		t.Errorf("it prints %q", lines)
 	}
 }

@@ -256,19 +256,6 @@ func TestFilesAreAskedForAgainAndNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestPagesOfOddNames(t *testing.T) {
-	s := serve(t, nil)
-	for _, name := range []string{"orders:42", "a/b", "a//b/../c", "?#%&+", "\xff\x00", " ", "ü"} {
-		answers(t, 200, s, "GET", "/lock/"+escaped(name), "")
-		if back, err := url.PathUnescape(escaped(name)); err != nil || back != name {
-			t.Errorf("%q comes back as %q, %v", name, back, err)
-		}
-		if back, err := url.QueryUnescape(escaped(name)); err != nil || back != name {
-			t.Errorf("from a query %q comes back as %q, %v", name, back, err)
-		}
-	}
-}
-
 // lines reads the messages of a stream.
 type lines struct {
 	t    *testing.T
@@ -312,9 +299,8 @@ func TestSeen(t *testing.T) {
 	var holders []holdfast.Holder
 	var short []string
 	for n := range 150 {
-		o, err := holdfast.ParseOwner(fmt.Sprintf("ac9cf787-0000-8000-8000-000000000000:%d", n))
-		redistest.Must(t, err)
-		holders, short = append(holders, holdfast.Holder{Owner: o}), append(short, o.Short())
+		h := holderNumber(t, n)
+		holders, short = append(holders, h), append(short, h.Owner.Short())
 	}
 	for _, c := range []struct {
 		holders []holdfast.Holder

@@ -211,6 +211,9 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%q: %q, want %q", args, got, want)
 		}
 	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		run(t, server, "completion", shell).want(t, 0, "for holdfast", "__complete")
+	}
 	server.Freeze()
 	redistest.Equal(t, complete("inspect", "o"), ":4\n", "of a Redis that stands still: %q")
 	server.Thaw()

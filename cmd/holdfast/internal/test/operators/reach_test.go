@@ -252,11 +252,12 @@ func TestReachNobody(t *testing.T) {
 		{nil, []string{"--url", "redis+cluster://" + closed, "ls"}, 69, "connection refused"},
 		{nil, []string{"--url", "redis+sentinel://" + closed + "," + closed + "/main", "ls"}, 69, "connection refused"},
 		{nil, []string{"--url", "unix:///nowhere/redis.sock", "ls"}, 69, "no such file"},
+		{nil, []string{"--url", "redis://" + closed, "run", "a", "--", "true"}, 69, "connection refused"},
 		{nil, []string{"--url", "redis://" + silent, "ls"}, 69, "was not reached within 2s\n"},
 		{nil, []string{"--url", "redis+sentinel://" + silent + "/main", "ls"}, 69, "was not reached within 2s\n"},
 	}
 	for i := range all {
-		all[i].args = append(all[i].args, "--timeout", "2s")
+		all[i].args = append([]string{"--timeout", "2s"}, all[i].args...)
 	}
 	try(t, nil, all...)
 }

@@ -1,10 +1,12 @@
 // These tests show what callers see, on virtual time.
 
-package semaphore
+package semaphore_test
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,40 +14,33 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/line"
-	"github.com/holdfast-go/holdfast/internal/test/enginetest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
-	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
-// pair is two processes at one Redis on virtual time: one behind a network, one near.
+// pair is a world of two processes. The first may have a bad network.
 type pair struct {
-	t    *testing.T
-	mini *redistest.MiniServer
-	net  *redistest.FaultProxy
-	e    *engine.Engine // behind net
-	near *engine.Engine // straight at the server
+	*world.World
+	p, near *world.Process
 }
 
 func play(t *testing.T, scene func(w *pair)) {
-	redistest.Bubble(t, func(t *testing.T) {
-		w := &pair{t: t, mini: redistest.Mini(t)}
-		w.net = w.mini.Proxy()
-		w.e, w.near = enginetest.New(t, w.net.Client(t)), enginetest.New(t, w.mini.Client())
-		scene(w)
-		w.net.OnCommand(nil)
-		w.e.Close()
-		w.near.Close()
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, near := w.Process(), w.Process()
+		scene(&pair{w, p, near})
+		p.Net.OnCommand(nil)
+		p.Close()
+		near.Close()
+		w.RDB.FlushDB(t.Context()) // what counts calls stays for minutes
 	})
 }
 
 // on gives these faults to the next scripts.
 func (w *pair) on(faults ...redistest.Fault) {
 	var seen atomic.Int64
-	w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+	w.p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 		if c.Name != "EVALSHA" && c.Name != "EVAL" {
 			return redistest.Pass
 		}
@@ -57,25 +52,21 @@ func (w *pair) on(faults ...redistest.Fault) {
 }
 
 func (w *pair) ok(err error) {
-	w.t.Helper()
-	redistest.Must(w.t, err)
+	w.T.Helper()
+	redistest.Must(w.T, err)
 }
 
 func (w *pair) is(err error, targets ...error) {
-	w.t.Helper()
-	for _, target := range targets {
-		if !errors.Is(err, target) {
-			w.t.Errorf("error %v, want one that matches %q", err, target)
-		}
-	}
+	w.T.Helper()
+	world.WantErr(w.T, err, targets...)
 }
 
 // takes fails the test unless a call takes so long.
 func (w *pair) takes(want time.Duration, call func()) {
-	w.t.Helper()
+	w.T.Helper()
 	began := time.Now()
 	if call(); time.Since(began) != want {
-		w.t.Errorf("it took %v, want %v", time.Since(began), want)
+		w.T.Errorf("it took %v, want %v", time.Since(began), want)
 	}
 }
 
@@ -83,24 +74,23 @@ func (w *pair) takes(want time.Duration, call func()) {
 func (w *pair) free(s interface {
 	Available(context.Context) (int, error)
 }, want int) {
-	w.t.Helper()
-	if n, err := s.Available(w.t.Context()); n != want || err != nil {
-		w.t.Errorf("%d are free, %v; want %d", n, err, want)
+	w.T.Helper()
+	if n, err := s.Available(w.T.Context()); n != want || err != nil {
+		w.T.Errorf("%d are free, %v; want %d", n, err, want)
 	}
 }
 
 // set makes a semaphore of n permits, as the process behind the network sees it.
-func (w *pair) set(n int) *Semaphore {
-	w.t.Helper()
-	set, err := New(w.near, "s", "s").TrySetPermits(w.t.Context(), n)
+func (w *pair) set(n int) *holdfast.Semaphore {
+	w.T.Helper()
+	set, err := w.near.Semaphore("s").TrySetPermits(w.T.Context(), n)
 	if !set || err != nil {
-		w.t.Fatal(set, err)
+		w.T.Fatal(set, err)
 	}
-	s := New(w.e, "s", "s")
-	_, err = s.Available(w.t.Context())
-	w.ok(err)
-	w.ok(s.Acquire(w.t.Context(), 1)) // this loads its script
-	w.ok(s.Release(w.t.Context(), 1))
+	s := w.p.Semaphore("s")
+	w.ok(redistest.Err(s.Available(w.T.Context())))
+	w.ok(s.Acquire(w.T.Context(), 1)) // this loads its script
+	w.ok(s.Release(w.T.Context(), 1))
 	return s
 }
 
@@ -115,7 +105,7 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 			play(t, func(w *pair) {
 				s := w.set(3)
 				w.on(fault)
-				ctx := redistest.Within(w.t, 100*time.Millisecond)
+				ctx := redistest.Within(w.T, 100*time.Millisecond)
 				w.takes(100*time.Millisecond, func() { w.is(s.Acquire(ctx, 2), context.DeadlineExceeded) })
 				time.Sleep(10 * time.Second)
 				w.free(s, 3)
@@ -129,17 +119,17 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 func TestReleaseGoesOn(t *testing.T) {
 	play(t, func(w *pair) {
 		s := w.set(1)
-		w.ok(s.Acquire(w.t.Context(), 1))
-		cancelled, cancel := context.WithCancel(w.t.Context())
+		w.ok(s.Acquire(w.T.Context(), 1))
+		cancelled, cancel := context.WithCancel(w.T.Context())
 		cancel()
 		w.ok(s.Release(cancelled, 1))
 		w.free(s, 1)
 
-		w.ok(s.Acquire(w.t.Context(), 1))
-		w.net.Refuse(true)
-		w.net.Cut()
-		w.takes(5*time.Second, func() { w.is(s.Release(w.t.Context(), 1), errs.Unknown) })
-		w.net.Refuse(false)
+		w.ok(s.Acquire(w.T.Context(), 1))
+		w.p.Net.Refuse(true)
+		w.p.Net.Cut()
+		w.takes(5*time.Second, func() { w.is(s.Release(w.T.Context(), 1), holdfast.ErrUnknown) })
+		w.p.Net.Refuse(false)
 		time.Sleep(time.Second)
 		w.free(s, 1)
 	})
@@ -149,16 +139,16 @@ func TestReleaseGoesOn(t *testing.T) {
 func TestDoubtIsGivenUp(t *testing.T) {
 	play(t, func(w *pair) {
 		s := w.set(1)
-		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+		w.p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
-				w.net.Refuse(true)
+				w.p.Net.Refuse(true)
 				return redistest.CloseAfterExec
 			}
 			return redistest.Pass
 		})
-		w.takes(5*time.Minute, func() { w.is(s.AddPermits(w.t.Context(), 1), errs.Unknown) })
-		w.net.Refuse(false)
-		w.net.OnCommand(nil)
+		w.takes(5*time.Minute, func() { w.is(s.AddPermits(w.T.Context(), 1), holdfast.ErrUnknown) })
+		w.p.Net.Refuse(false)
+		w.p.Net.OnCommand(nil)
 		time.Sleep(time.Second)
 		w.free(s, 2)
 	})
@@ -167,16 +157,16 @@ func TestDoubtIsGivenUp(t *testing.T) {
 func TestClosedClient(t *testing.T) {
 	play(t, func(w *pair) {
 		s := w.set(1)
-		w.ok(s.Acquire(w.t.Context(), 1))
+		w.ok(s.Acquire(w.T.Context(), 1))
 		waiting := make(chan error)
-		go func() { waiting <- s.Acquire(w.t.Context(), 1) }()
+		go func() { waiting <- s.Acquire(w.T.Context(), 1) }()
 		synctest.Wait()
-		w.e.Close()
-		w.is(<-waiting, errs.Closed)
-		w.is(s.Acquire(w.t.Context(), 1), errs.Closed)
-		err := s.Release(w.t.Context(), 1)
-		w.is(err, errs.Closed)
-		if errors.Is(err, errs.Unknown) {
+		w.p.Close()
+		w.is(<-waiting, holdfast.ErrClosed)
+		w.is(s.Acquire(w.T.Context(), 1), holdfast.ErrClosed)
+		err := s.Release(w.T.Context(), 1)
+		w.is(err, holdfast.ErrClosed)
+		if errors.Is(err, holdfast.ErrUnknown) {
 			t.Errorf("nothing was sent, and yet: %v", err)
 		}
 	})
@@ -186,18 +176,18 @@ func TestClosedClient(t *testing.T) {
 func TestWeightsWake(t *testing.T) {
 	play(t, func(w *pair) {
 		s := w.set(10)
-		w.ok(s.Acquire(w.t.Context(), 10))
+		w.ok(s.Acquire(w.T.Context(), 10))
 		began := time.Now()
 		got := make(chan int, 3)
 		for _, n := range []int{5, 1} {
 			go func() {
-				if s.Acquire(w.t.Context(), n) == nil {
+				if s.Acquire(w.T.Context(), n) == nil {
 					got <- n
 				}
 			}()
 			time.Sleep(10 * time.Millisecond)
 		}
-		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 1))
+		w.ok(w.near.Semaphore("s").Release(w.T.Context(), 1))
 		synctest.Wait()
 		if n := <-got; n != 1 || time.Since(began) > 30*time.Millisecond {
 			t.Errorf("%d was granted after %v", n, time.Since(began))
@@ -206,42 +196,38 @@ func TestWeightsWake(t *testing.T) {
 		// Once the larger waiter has waited for a second, no other waiter of its process passes it.
 		time.Sleep(1500 * time.Millisecond)
 		go func() {
-			if s.Acquire(w.t.Context(), 1) == nil {
+			if s.Acquire(w.T.Context(), 1) == nil {
 				got <- 1
 			}
 		}()
-		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 4))
+		w.ok(w.near.Semaphore("s").Release(w.T.Context(), 4))
 		time.Sleep(2 * time.Second)
-		w.is(s.TryAcquire(w.t.Context(), 1), errs.Busy)
+		w.is(s.TryAcquire(w.T.Context(), 1), holdfast.ErrBusy)
 		for _, want := range []int{5, 1} { // one more is enough for the larger one, and another one for the other
-			w.ok(New(w.near, "s", "s").Release(w.t.Context(), 1))
+			w.ok(w.near.Semaphore("s").Release(w.T.Context(), 1))
 			redistest.Equal(t, <-got, want, "%d was granted, want %d", want)
 		}
 	})
 }
 
 func TestArguments(t *testing.T) {
+	const id = "00112233445566778899aabbccddeeff"
 	play(t, func(w *pair) {
-		ctx := w.t.Context()
-		s, p := New(w.e, "s", "s"), NewPermits(w.e, "p", "p", hold.Defaults())
-		_, negative := s.TrySetPermits(ctx, -1)
-		_, none := p.Acquire(ctx, 0)
-		_, many := p.TryAcquire(ctx, 1001)
-		_, short := NewPermits(w.e, "p", "p", hold.NewSettings([]lease.Option{lease.Fixed(0)})).Acquire(ctx, 1)
-		_, name := New(w.e, "", "").Available(ctx)
-		_, odd := p.Remaining(ctx, "xyz")
+		ctx := w.T.Context()
+		s, p, unusable := w.p.Semaphore("s"), w.p.PermitSemaphore("p"), holdfast.New(nil)
 		for i, err := range []error{
-			s.Acquire(ctx, -1), s.TryAcquire(ctx, -1), s.Release(ctx, -1), negative, none, many, short, name, odd,
-			p.SetPermits(ctx, -1), p.ReleaseID(ctx, "00"), p.UpdateLease(ctx, "00112233445566778899aabbccddeeff", 0),
-			New(engine.Broken(errs.BadArgument), "x", "x").Acquire(ctx, 1), NewPermits(engine.Broken(errs.BadArgument), "x", "x", hold.Settings{}).ReleaseID(ctx, "00112233445566778899aabbccddeeff"),
+			s.Acquire(ctx, -1), s.TryAcquire(ctx, -1), s.Release(ctx, -1), redistest.Err(s.TrySetPermits(ctx, -1)),
+			redistest.Err(w.p.Semaphore("").Available(ctx)), unusable.Semaphore("s").Acquire(ctx, 1),
+			redistest.Err(p.Acquire(ctx, 0)), redistest.Err(p.TryAcquire(ctx, 1001)), p.SetPermits(ctx, -1),
+			redistest.Err(w.p.PermitSemaphore("p", holdfast.Fixed(0)).Acquire(ctx, 1)),
+			redistest.Err(p.Remaining(ctx, "xyz")), p.ReleaseID(ctx, "00"), p.UpdateLease(ctx, id, 0),
+			unusable.PermitSemaphore("p").ReleaseID(ctx, id),
 		} {
-			if !errors.Is(err, errs.BadArgument) {
-				t.Errorf("%d: %v", i, err)
-			}
+			redistest.Is(t, fmt.Sprint(i), err, holdfast.ErrBadArgument)
 		}
 		w.ok(s.Acquire(ctx, 0))
 		w.ok(s.Release(ctx, 0))
-		if keys := w.mini.Keys(); len(keys) > 0 {
+		if keys := w.Mini.Keys(); len(keys) > 0 {
 			t.Errorf("left behind: %q", keys)
 		}
 	})
@@ -250,40 +236,35 @@ func TestArguments(t *testing.T) {
 // An error of a PermitSemaphore names the method that was called.
 func TestPermitsSayWhatWasTried(t *testing.T) {
 	play(t, func(w *pair) {
-		p := NewPermits(w.e, "p", "p", hold.Defaults())
-		w.ok(p.SetPermits(w.t.Context(), 1))
-		l, err := p.Acquire(w.t.Context(), 1)
-		w.ok(err)
-		_, err = p.TryAcquire(w.t.Context(), 1)
-		w.is(err, errs.Busy)
-		ctx := redistest.Within(w.t, time.Second)
-		_, late := p.Acquire(ctx, 1)
-		w.is(late, errs.Busy, context.DeadlineExceeded)
-		for want, err := range map[string]error{`holdfast: try acquire permits "p": `: err, `holdfast: acquire permits "p": `: late} {
-			if !strings.HasPrefix(err.Error(), want) {
+		p, ctx := w.p.PermitSemaphore("p"), w.T.Context()
+		w.ok(p.SetPermits(ctx, 1))
+		l := w.Lock(ctx, p.Locker(1))
+		for want, err := range map[string]error{
+			`holdfast: try acquire permits "p": `: redistest.Err(p.TryAcquire(ctx, 1)),
+			`holdfast: acquire permits "p": `:     redistest.Err(p.Acquire(redistest.Within(w.T, time.Second), 1)),
+		} {
+			if w.is(err, holdfast.ErrBusy); !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%q, want %s...", err, want)
 			}
 		}
-		w.ok(l.Release(w.t.Context()))
+		w.Release(l)
 	})
 }
 
 // A permit that is released or shortened by its id is lost to its holder.
 func TestByID(t *testing.T) {
 	play(t, func(w *pair) {
-		ctx := w.t.Context()
-		p := NewPermits(w.e, "p", "p", hold.Defaults())
+		ctx := w.T.Context()
+		p := w.p.PermitSemaphore("p")
 		w.ok(p.SetPermits(ctx, 2))
-		l, err := p.Acquire(ctx, 2)
-		w.ok(err)
+		l := w.Lock(ctx, p.Locker(2))
 		ids := p.IDs(l)
 		w.ok(p.ReleaseID(ctx, ids[0]))
-		w.is(p.ReleaseID(ctx, ids[0]), errs.NoPermits)
-		_, err = p.Remaining(ctx, ids[0])
-		w.is(err, errs.NoPermits)
-		w.is(p.UpdateLease(ctx, ids[0], time.Second), errs.NoPermits)
+		w.is(p.ReleaseID(ctx, ids[0]), holdfast.ErrNoPermits)
+		w.is(redistest.Err(p.Remaining(ctx, ids[0])), holdfast.ErrNoPermits)
+		w.is(p.UpdateLease(ctx, ids[0], time.Second), holdfast.ErrNoPermits)
 		time.Sleep(11 * time.Second) // until after its next renewal
-		w.is(l.Err(), errs.Lost)
+		w.is(l.Err(), holdfast.ErrLost)
 		w.ok(p.UpdateLease(ctx, ids[1], time.Minute))
 		if left, err := p.Remaining(ctx, ids[1]); left != time.Minute || err != nil {
 			t.Errorf("%v left, %v", left, err)
@@ -301,11 +282,11 @@ func TestByID(t *testing.T) {
 func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
 	play(t, func(w *pair) {
 		s := w.set(3)
-		w.ok(s.Acquire(w.t.Context(), 2))
+		w.ok(s.Acquire(w.T.Context(), 2))
 		granted := make(chan error)
-		go func() { granted <- s.Acquire(w.t.Context(), 3) }()
+		go func() { granted <- s.Acquire(w.T.Context(), 3) }()
 		time.Sleep(100 * time.Millisecond)
-		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 2))
+		w.ok(w.near.Semaphore("s").Release(w.T.Context(), 2))
 		w.takes(0, func() { w.ok(<-granted) })
 	})
 }
@@ -313,38 +294,15 @@ func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
 // Java's waiters hear, on the channel where they listen, how many permits are free.
 func TestWhatIsGivenBackIsTold(t *testing.T) {
 	play(t, func(w *pair) {
-		rdb := w.mini.Client()
-		messages := rdb.Subscribe(w.t.Context(), "redisson_sc:{s}", "redisson_sc:{p}")
-		defer messages.Close()
-		for range 2 {
-			_, err := messages.Receive(w.t.Context())
-			w.ok(err)
-		}
-		told := func(channel, payload string) {
-			w.t.Helper()
-			m, err := messages.ReceiveMessage(w.t.Context())
-			w.ok(err)
-			if m.Channel != channel || m.Payload != payload {
-				w.t.Errorf("told %v, want %s on %s", m, payload, channel)
-			}
-		}
-		s := New(w.near, "s", "s")
-		_, err := s.TrySetPermits(w.t.Context(), 3)
-		w.ok(err)
-		told("redisson_sc:{s}", "3")
-		w.ok(s.Acquire(w.t.Context(), 2))
-		w.ok(s.Release(w.t.Context(), 2))
-		told("redisson_sc:{s}", "3")
-
-		p := NewPermits(w.near, "p", "p", hold.Defaults())
-		w.ok(p.SetPermits(w.t.Context(), 2))
-		told("redisson_sc:{p}", "2")
-		l, err := p.Acquire(w.t.Context(), 1)
-		w.ok(err)
-		w.ok(l.Release(w.t.Context()))
-		told("redisson_sc:{p}", "2")
-		if n, err := p.Acquired(w.t.Context()); n != 0 || err != nil {
-			w.t.Errorf("%d are taken, %v", n, err)
+		ofS, ofP := w.Messages("redisson_sc:{s}"), w.Messages("redisson_sc:{p}")
+		s, p, ctx := w.near.Semaphore("s"), w.near.PermitSemaphore("p"), w.T.Context()
+		w.ok(redistest.Err(s.TrySetPermits(ctx, 3)))
+		w.ok(s.Acquire(ctx, 2))
+		w.ok(s.Release(ctx, 2))
+		w.ok(p.SetPermits(ctx, 2))
+		w.Release(w.Lock(ctx, p.Locker(1)))
+		if s, p := ofS(), ofP(); !slices.Equal(s, []string{"0s 3", "0s 3"}) || !slices.Equal(p, []string{"0s 2", "0s 2"}) {
+			t.Errorf("told %q and %q, want twice that 3, and that 2, are free", s, p)
 		}
 	})
 }
@@ -357,16 +315,16 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 		refused string
 		as      error
 	}{
-		"after a sending that is not heard of":           {0, "NOPERM this user has no permissions", errs.Denied},
-		"for good, after a sending that is not heard of": {0, "WRONGTYPE Operation against a key", errs.WrongType},
-		"at once": {1, "NOPERM this user has no permissions", errs.Denied},
+		"after a sending that is not heard of":           {0, "NOPERM this user has no permissions", holdfast.ErrDenied},
+		"for good, after a sending that is not heard of": {0, "WRONGTYPE Operation against a key", holdfast.ErrWrongType},
+		"at once": {1, "NOPERM this user has no permissions", holdfast.ErrDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(w *pair) {
 				s := w.set(3)
-				w.ok(s.Acquire(w.t.Context(), 1))
+				w.ok(s.Acquire(w.T.Context(), 1))
 				sent := tc.heard
-				w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+				w.p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 					if c.Name != "EVALSHA" && c.Name != "EVAL" {
 						return redistest.Pass
 					}
@@ -375,10 +333,10 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 					}
 					return redistest.ReplyError(tc.refused)
 				})
-				err := s.Release(w.t.Context(), 1)
-				w.net.OnCommand(nil)
+				err := s.Release(w.T.Context(), 1)
+				w.p.Net.OnCommand(nil)
 				w.is(err, tc.as)
-				w.is(err, errs.Unknown)
+				w.is(err, holdfast.ErrUnknown)
 				time.Sleep(2 * time.Second)
 				w.free(s, 3)
 			})
@@ -390,24 +348,24 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 // that it has alone: the server has refused it, so nothing is in doubt.
 func TestReleasesOfAWrongTypeAreNotInDoubt(t *testing.T) {
 	play(t, func(w *pair) {
-		w.mini.HSet("s", "a", "hash")
-		s := New(w.e, "s", "s")
-		w.is(s.Release(w.t.Context(), 1), errs.WrongType) // the Client is connected, and knows the clock
-		before := w.net.Count("EVALSHA") + w.net.Count("EVAL")
+		w.Mini.HSet("s", "a", "hash")
+		s := w.p.Semaphore("s")
+		w.is(s.Release(w.T.Context(), 1), holdfast.ErrWrongType) // the Client is connected, and knows the clock
+		before := w.p.Net.Count("EVALSHA") + w.p.Net.Count("EVAL")
 		const n = 200
 		failures := make([]error, n)
 		var wg sync.WaitGroup
 		for i := range failures {
-			wg.Go(func() { failures[i] = s.Release(w.t.Context(), 1) })
+			wg.Go(func() { failures[i] = s.Release(w.T.Context(), 1) })
 		}
 		wg.Wait()
 		for i, err := range failures {
-			w.is(err, errs.WrongType)
-			if errors.Is(err, errs.Unknown) {
+			w.is(err, holdfast.ErrWrongType)
+			if errors.Is(err, holdfast.ErrUnknown) {
 				t.Errorf("release %d: %v", i, err)
 			}
 		}
-		if scripts := w.net.Count("EVALSHA") + w.net.Count("EVAL") - before; scripts == n {
+		if scripts := w.p.Net.Count("EVALSHA") + w.p.Net.Count("EVAL") - before; scripts == n {
 			t.Error("no release went out in a bundle")
 		}
 	})
@@ -418,16 +376,16 @@ func TestReleasesOfAWrongTypeAreNotInDoubt(t *testing.T) {
 func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 	play(t, func(w *pair) {
 		s := w.set(3)
-		w.ok(s.Acquire(w.t.Context(), 1))
+		w.ok(s.Acquire(w.T.Context(), 1))
 		forward := make(chan struct{})
 		w.on(redistest.CloseAfterExec, redistest.HoldUntil(forward))
 		done := make(chan error, 1)
-		go func() { done <- s.Release(w.t.Context(), 1) }()
+		go func() { done <- s.Release(w.T.Context(), 1) }()
 		time.Sleep(100 * time.Millisecond)
-		w.mini.FastForward(12 * time.Hour)
+		w.Mini.FastForward(12 * time.Hour)
 		close(forward)
 		w.ok(<-done)
-		w.net.OnCommand(nil)
+		w.p.Net.OnCommand(nil)
 		w.free(s, 3)
 	})
 }
@@ -436,10 +394,10 @@ func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 // a waiter learns of it at its next poll.
 func TestMoreThanThereAreInAll(t *testing.T) {
 	play(t, func(w *pair) {
-		ctx := redistest.Within(w.t, time.Minute)
+		ctx := redistest.Within(w.T, time.Minute)
 		s := w.set(3)
-		w.takes(0, func() { w.is(s.Acquire(ctx, 4), errs.NoPermits) })
-		w.is(s.TryAcquire(ctx, 4), errs.NoPermits)
+		w.takes(0, func() { w.is(s.Acquire(ctx, 4), holdfast.ErrNoPermits) })
+		w.is(s.TryAcquire(ctx, 4), holdfast.ErrNoPermits)
 		w.free(s, 3)
 
 		w.ok(s.AddPermits(ctx, 1))
@@ -453,11 +411,11 @@ func TestMoreThanThereAreInAll(t *testing.T) {
 			t.Errorf("it does not wait: %v", err)
 		default:
 		}
-		w.ok(New(w.near, "s", "s").AddPermits(ctx, -1))
+		w.ok(w.near.Semaphore("s").AddPermits(ctx, -1))
 		time.Sleep(line.PollBound)
 		select {
 		case err := <-done:
-			w.is(err, errs.NoPermits)
+			w.is(err, holdfast.ErrNoPermits)
 		default:
 			t.Error("it waits for more than there are")
 		}
@@ -470,30 +428,30 @@ func TestMoreThanThereAreInAll(t *testing.T) {
 // The number is not known if a Java program has set the permits. It is also not known if there were
 // no permits before, so that the released permits are new ones.
 func TestInAllIsNotKnown(t *testing.T) {
-	for what, set := range map[string]func(*pair, *Semaphore) error{
-		"set by Java":   func(w *pair, _ *Semaphore) error { return w.mini.Set("s", "3") },
-		"set to none":   func(w *pair, s *Semaphore) error { _, err := s.TrySetPermits(w.t.Context(), 0); return err },
-		"released only": func(w *pair, s *Semaphore) error { return s.Release(w.t.Context(), 1) },
-		"made anew by Java": func(w *pair, s *Semaphore) error {
-			_, err := s.TrySetPermits(w.t.Context(), 1)
-			w.mini.Del("s")
-			return errors.Join(err, w.mini.Set("s", "4"))
+	for what, set := range map[string]func(*pair, *holdfast.Semaphore) error{
+		"set by Java":   func(w *pair, _ *holdfast.Semaphore) error { return w.Mini.Set("s", "3") },
+		"set to none":   func(w *pair, s *holdfast.Semaphore) error { return redistest.Err(s.TrySetPermits(w.T.Context(), 0)) },
+		"released only": func(w *pair, s *holdfast.Semaphore) error { return s.Release(w.T.Context(), 1) },
+		"made anew by Java": func(w *pair, s *holdfast.Semaphore) error {
+			_, err := s.TrySetPermits(w.T.Context(), 1)
+			w.Mini.Del("s")
+			return errors.Join(err, w.Mini.Set("s", "4"))
 		},
-		"for a week unused": func(w *pair, s *Semaphore) error {
-			_, err := s.TrySetPermits(w.t.Context(), 3)
+		"for a week unused": func(w *pair, s *holdfast.Semaphore) error {
+			_, err := s.TrySetPermits(w.T.Context(), 3)
 			time.Sleep(7 * 24 * time.Hour)
 			return err
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			play(t, func(w *pair) {
-				s, ctx := New(w.e, "s", "s"), w.t.Context()
+				s, ctx := w.p.Semaphore("s"), w.T.Context()
 				w.ok(set(w, s))
-				w.is(s.TryAcquire(ctx, 5), errs.Busy)
+				w.is(s.TryAcquire(ctx, 5), holdfast.ErrBusy)
 				done := make(chan error, 1)
 				go func() { done <- s.Acquire(ctx, 5) }()
 				time.Sleep(3 * time.Second)
-				w.ok(New(w.near, "s", "s").Release(ctx, 5))
+				w.ok(w.near.Semaphore("s").Release(ctx, 5))
 				w.ok(<-done)
 			})
 		})
@@ -503,14 +461,13 @@ func TestInAllIsNotKnown(t *testing.T) {
 // Permits are added where nobody knows how many there are: as many as are added are not all that there are.
 func TestPermitsThatAreAddedAreNotAllThatThereAre(t *testing.T) {
 	play(t, func(w *pair) {
-		s, ctx := New(w.e, "s", "s"), w.t.Context()
-		_, err := s.TrySetPermits(ctx, 0)
-		w.ok(err)
+		s, ctx := w.p.Semaphore("s"), w.T.Context()
+		w.ok(redistest.Err(s.TrySetPermits(ctx, 0)))
 		w.ok(s.Release(ctx, 3)) // new ones
-		w.is(s.TryAcquire(ctx, 4), errs.Busy)
+		w.is(s.TryAcquire(ctx, 4), holdfast.ErrBusy)
 		w.ok(s.Acquire(ctx, 3))
 		w.ok(s.AddPermits(ctx, 5))
-		w.is(s.TryAcquire(ctx, 8), errs.Busy)
+		w.is(s.TryAcquire(ctx, 8), holdfast.ErrBusy)
 		w.ok(s.Release(ctx, 3))
 		w.ok(s.TryAcquire(ctx, 8))
 	})
@@ -519,30 +476,28 @@ func TestPermitsThatAreAddedAreNotAllThatThereAre(t *testing.T) {
 // A semaphore that was never set says so, and callers can wait for it all the same.
 func TestNeverSet(t *testing.T) {
 	play(t, func(w *pair) {
-		s, ctx := New(w.e, "s", "s"), w.t.Context()
+		s, ctx := w.p.Semaphore("s"), w.T.Context()
 		says := func(err error, targets ...error) {
 			t.Helper()
 			w.is(err, targets...)
-			if err == nil || !strings.Contains(err.Error(), "never set") || errors.Is(err, errs.Busy) {
+			if err == nil || !strings.Contains(err.Error(), "never set") || errors.Is(err, holdfast.ErrBusy) {
 				t.Errorf("error %v", err)
 			}
 		}
-		says(s.TryAcquire(ctx, 1), errs.NoPermits)
-		short := redistest.Within(w.t, 3*time.Second)
-		says(s.Acquire(short, 1), errs.NoPermits, context.DeadlineExceeded)
+		says(s.TryAcquire(ctx, 1), holdfast.ErrNoPermits)
+		short := redistest.Within(w.T, 3*time.Second)
+		says(s.Acquire(short, 1), holdfast.ErrNoPermits, context.DeadlineExceeded)
 		done := make(chan error, 1)
 		go func() { done <- s.Acquire(ctx, 1) }()
 		time.Sleep(3 * time.Second)
-		_, err := New(w.near, "s", "s").TrySetPermits(ctx, 1)
-		w.ok(err)
+		w.ok(redistest.Err(w.near.Semaphore("s").TrySetPermits(ctx, 1)))
 		w.ok(<-done)
 
-		p := NewPermits(w.e, "p", "p", hold.Defaults())
-		_, err = p.TryAcquire(ctx, 1)
-		says(err, errs.NoPermits)
+		p := w.p.PermitSemaphore("p")
+		says(redistest.Err(p.TryAcquire(ctx, 1)), holdfast.ErrNoPermits)
 		w.ok(p.SetPermits(ctx, 2))
-		_, err = p.Acquire(ctx, 3)
-		w.is(err, errs.NoPermits)
+		err := redistest.Err(p.Acquire(ctx, 3))
+		w.is(err, holdfast.ErrNoPermits)
 		if text := err.Error(); strings.Contains(text, "NOPERMITS") || !strings.Contains(text, "3 asked for, more than there are in all") {
 			t.Errorf("error %v", err)
 		}
@@ -554,36 +509,60 @@ func TestAnUndoneTakeGivesNothingToAnother(t *testing.T) {
 	play(t, func(w *pair) {
 		s := w.set(3)
 		cut := false
-		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+		w.p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name != "EVALSHA" || cut {
 				return redistest.Pass
 			}
 			cut = true
-			w.net.Refuse(true)
+			w.p.Net.Refuse(true)
 			return redistest.CloseAfterExec
 		})
-		ctx := redistest.Within(w.t, 200*time.Millisecond)
+		ctx := redistest.Within(w.T, 200*time.Millisecond)
 		w.is(s.Acquire(ctx, 2), context.DeadlineExceeded)
-		near := New(w.near, "s", "s")
+		near := w.near.Semaphore("s")
 		w.free(near, 1)
-		w.mini.Del("s")
-		if set, err := near.TrySetPermits(w.t.Context(), 3); !set || err != nil {
+		w.Mini.Del("s")
+		if set, err := near.TrySetPermits(w.T.Context(), 3); !set || err != nil {
 			t.Fatal(set, err)
 		}
-		w.net.Refuse(false)
+		w.p.Net.Refuse(false)
 		time.Sleep(10 * time.Second)
 		w.free(near, 3)
-		w.ok(near.Acquire(w.t.Context(), 3))
+		w.ok(near.Acquire(w.T.Context(), 3))
 	})
 }
 
 // If callers give back more permits than were taken, the additional permits count from then on.
 func TestMoreGivenBackThanTaken(t *testing.T) {
 	play(t, func(w *pair) {
-		s, ctx := w.set(3), w.t.Context()
+		s, ctx := w.set(3), w.T.Context()
 		w.ok(s.Release(ctx, 2))
 		w.ok(s.Acquire(ctx, 5))
 		w.ok(s.Release(ctx, 5))
-		w.is(s.TryAcquire(ctx, 6), errs.NoPermits)
+		w.is(s.TryAcquire(ctx, 6), holdfast.ErrNoPermits)
+	})
+}
+
+// An acquisition is sent twice, and the first sending arrives last.
+func TestALateAcquisitionDoesNotShortenALeaseThatWasExtended(t *testing.T) {
+	play(t, func(w *pair) {
+		s, ctx := w.p.PermitSemaphore("s", holdfast.Fixed(30*time.Second)), w.T.Context()
+		w.ok(redistest.Err(s.TrySetPermits(ctx, 1)))
+		w.Release(w.Lock(ctx, s.Locker(1))) // this loads its script
+		begin := w.Now()
+		w.on(redistest.Delay(500 * time.Millisecond))
+		a := w.GoLock(ctx, s.Locker(1))
+		synctest.Wait()
+		w.p.HangUp() // the connection breaks; what was sent still arrives
+		l, err := a.Result()
+		w.ok(err)
+		w.ok(l.Extend(ctx, 10*time.Minute))
+		w.At(begin + 35*time.Second)
+		other, err := w.near.PermitSemaphore("s").TryAcquire(ctx, 1)
+		if err == nil {
+			t.Errorf("two hold the only permit: the first has %v to go, Err %v", time.Until(l.Deadline()), l.Err())
+			w.Release(other)
+		}
+		_ = l.Release(ctx)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -165,8 +167,8 @@ func TestATryDoesNotOvertake(t *testing.T) {
 		mark := func(side string) {
 			w.RDB.FlushAll(w.Context())
 			ms := float64(time.Now().UnixMilli())
-			w.RDB.ZAdd(w.Context(), side, z(ms, "another:1"))
-			w.RDB.ZAdd(w.Context(), waiting, z(ms+1000, "another:1"))
+			w.RDB.ZAdd(w.Context(), side, redis.Z{Score: ms, Member: "another:1"})
+			w.RDB.ZAdd(w.Context(), waiting, redis.Z{Score: ms + 1000, Member: "another:1"})
 		}
 		mark(readers)
 		w.tries(m.TryLock)
@@ -263,7 +265,8 @@ func TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace(t *testing.T) {
 		w.wantMarks(0, 1)
 		for _, key := range []string{writers, waiting} {
 			for _, mark := range w.RDB.ZRangeWithScores(w.Context(), key, 0, -1).Val() {
-				w.RDB.ZAdd(w.Context(), key, z(mark.Score+float64(time.Hour.Milliseconds()), mark.Member.(string)))
+				mark.Score += float64(time.Hour.Milliseconds())
+				w.RDB.ZAdd(w.Context(), key, mark)
 			}
 		}
 		w.At(4 * time.Second) // the writer has asked again
@@ -273,7 +276,8 @@ func TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace(t *testing.T) {
 	})
 }
 
-// "x" and "{x}" are two locks, though they share their token and their channel.
+// "x" and "{x}" are two locks, though they share their token and their channel. If they had one set of marks, a holder of
+// the first that asks for the second would wait for those that wait for the first.
 func TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken(t *testing.T) {
 	play(t, func(w *rwWorld) {
 		p, q := w.process(), w.process()
@@ -295,20 +299,5 @@ func TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken(t *testing.T) {
 		w.Release(held)
 		w.Release(w.result(writer))
 		w.Release(w.result(reader))
-	})
-}
-
-// A holder of the first lock asks for the second lock while another waiter waits for the first. If
-// both locks had one set of marks, the holder and the waiter would wait for each other.
-func TestTwoLocksWhoseNamesShareATokenAreTakenTogether(t *testing.T) {
-	play(t, func(w *rwWorld) {
-		p, q := w.process(), w.process()
-		first := w.got(p.Lock(w.Context()))
-		waits := w.begin(q.Lock)
-		w.At(2 * time.Second)
-		second := w.begin(w.Processes[0].RWMutex("{" + name + "}").Lock)
-		w.wantPending(false, second)
-		w.Release(w.result(second), first)
-		w.Release(w.result(waits))
 	})
 }

@@ -23,20 +23,18 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/rwlock"
 )
 
-func client(t *testing.T, rdb redis.UniversalClient) *holdfast.Client {
-	c := holdfast.New(rdb)
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
 // clusterClients returns three Clients of a cluster, which are separate processes to it.
-func clusterClients(t *testing.T, c *redistest.ClusterSet) []*holdfast.Client {
-	t.Helper()
-	return []*holdfast.Client{client(t, c.Client(t)), client(t, c.Client(t)), client(t, c.Client(t))}
+func clusterClients(t *testing.T, c *redistest.ClusterSet) (all []*holdfast.Client) {
+	for range 3 {
+		all = append(all, clienttest.OpenClient(t, c.Client(t)))
+	}
+	return all
 }
 
 // must returns a function that fails the test unless a call gave a lease.
@@ -46,12 +44,6 @@ func must(t *testing.T) func(*lease.Lease, error) *lease.Lease {
 		redistest.Must(t, err)
 		return l
 	}
-}
-
-// leave releases, and fails the test unless the lease was held until now.
-func leave(t *testing.T, l *lease.Lease) {
-	t.Helper()
-	redistest.Check(t, l.Release(t.Context()))
 }
 
 // One reader stays while its lock moves, and the lock's own key moves first. Something happens before
@@ -73,61 +65,58 @@ func TestAReaderStaysInASlotOnTheMove(t *testing.T) {
 		stays, leaves := begin(name)
 		move := cluster.OpenSlot(name)
 		move.MoveKeys(name)
-		leave(t, leaves)
+		clienttest.GiveBack(t, leaves)
 		move.Finish()
 		if _, err := cs[2].RWMutex(name).TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) || stays.Err() != nil {
 			t.Errorf("%s: a writer tries: %v; the reader was told: %v", name, err, stays.Err())
 		}
-		leave(t, stays)
-		leave(t, must(t)(cs[2].RWMutex(name).TryLock(ctx)))
+		clienttest.GiveBack(t, stays)
+		clienttest.GiveBack(t, must(t)(cs[2].RWMutex(name).TryLock(ctx)))
 	}
 }
 
-// A reader that is nested leaves while one key of its two has moved. What it writes then must not be in the
-// way of the other key: MIGRATE refuses to move it to where there is one.
-func TestANestedReaderLeavesInASlotOnTheMove(t *testing.T) {
+// A nested reader leaves, or nests once more, while one of its keys has not moved. It waits for that key, and writes
+// nothing that is in its way: MIGRATE refuses to move a key to where there is one.
+func TestANestedReaderInASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2, 0)
 	c := clusterClients(t, cluster)[0]
-	outer := must(t)(c.RWMutex(name).RLock(t.Context()))
-	inner := must(t)(c.RWMutex(name).RLock(outer.Context(t.Context())))
-	move := cluster.OpenSlot(name)
-	keys := slices.DeleteFunc(move.Keys(), func(key string) bool { return strings.HasSuffix(key, ":1") })
-	if len(keys) != 2 {
-		t.Fatalf("without the first: %q", keys)
-	}
-	move.MoveKeys(keys...)
-	left := make(chan error)
-	go func() { left <- inner.Release(t.Context()) }()
-	time.Sleep(300 * time.Millisecond) // it asks where the lock is now
-	move.Finish()
-	redistest.Check(t, <-left)
-	leave(t, outer)
-}
-
-// A reader nests once more while the last key of its three has not moved. It waits for that key too.
-func TestAReaderNestsInASlotOnTheMove(t *testing.T) {
-	t.Parallel()
-	cluster := redistest.Cluster(t, 2, 0)
-	m := clusterClients(t, cluster)[0].RWMutex(name)
-	ctx, leases := t.Context(), make([]*lease.Lease, 3)
-	for i := range leases {
-		leases[i] = must(t)(m.RLock(ctx))
-		ctx = leases[i].Context(ctx)
-	}
-	move := cluster.OpenSlot(name)
-	move.MoveKeys(slices.DeleteFunc(move.Keys(), func(key string) bool { return strings.HasSuffix(key, ":3") })...)
-	entered := make(chan *lease.Lease)
-	go func() {
-		l, err := m.RLock(ctx)
-		redistest.Check(t, err)
-		entered <- l
-	}()
-	time.Sleep(300 * time.Millisecond) // it asks where the lock is now
-	move.Finish()
-	leave(t, <-entered)
-	for _, l := range leases {
-		leave(t, l)
+	for _, tc := range []struct {
+		what  string
+		holds int
+		last  string // how the key ends that moves last
+		// call returns the leases that last after it.
+		call func(m *rwlock.RWMutex, ctx context.Context, holds []*lease.Lease) ([]*lease.Lease, error)
+	}{
+		{"leaves", 2, ":1", func(_ *rwlock.RWMutex, _ context.Context, holds []*lease.Lease) ([]*lease.Lease, error) {
+			return holds[:1], holds[1].Release(t.Context())
+		}},
+		{"nests", 3, ":3", func(m *rwlock.RWMutex, ctx context.Context, holds []*lease.Lease) ([]*lease.Lease, error) {
+			l, err := m.RLock(ctx)
+			return slices.Insert(holds, 0, l), err
+		}},
+	} {
+		m, ctx := c.RWMutex(tc.what), t.Context()
+		var holds []*lease.Lease
+		for range tc.holds {
+			l := must(t)(m.RLock(ctx))
+			holds, ctx = append(holds, l), l.Context(ctx)
+		}
+		move := cluster.OpenSlot(tc.what)
+		keys := slices.DeleteFunc(move.Keys(), func(key string) bool { return strings.HasSuffix(key, tc.last) })
+		if len(keys) != tc.holds {
+			t.Fatalf("%s: without the last: %q", tc.what, keys)
+		}
+		move.MoveKeys(keys...)
+		after := make(chan []*lease.Lease)
+		go func() {
+			holds, err := tc.call(m, ctx, holds)
+			redistest.Check(t, err)
+			after <- holds
+		}()
+		time.Sleep(300 * time.Millisecond) // it asks where the lock is now
+		move.Finish()
+		clienttest.GiveBack(t, <-after...)
 	}
 }
 
@@ -136,7 +125,7 @@ func TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2, 0)
 	cs := clusterClients(t, cluster)
-	leave(t, must(t)(cs[0].RWMutex(name).Lock(t.Context()))) // this leaves a token
+	clienttest.GiveBack(t, must(t)(cs[0].RWMutex(name).Lock(t.Context()))) // this leaves a token
 	stays := must(t)(cs[0].RWMutex(name).RLock(t.Context()))
 	rdb := cluster.Client(t)
 	waits := func(marks string, f func(context.Context) (*lease.Lease, error)) <-chan *lease.Lease {
@@ -180,10 +169,10 @@ func TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove(t *testing.T) {
 	if len(writer) > 0 || stays.Err() != nil {
 		t.Errorf("writers that got in: %d; the reader was told: %v", len(writer), stays.Err())
 	}
-	leave(t, stays)
+	clienttest.GiveBack(t, stays)
 	for _, in := range []<-chan *lease.Lease{writer, reader} {
 		if l := <-in; l != nil {
-			leave(t, l)
+			clienttest.GiveBack(t, l)
 		}
 	}
 }
@@ -303,7 +292,7 @@ func (g *moves) take(client int, writes bool, ctx context.Context, l lease.Locke
 	got, err := lock(ctx)
 	g.note("client %d, writes %v, nested %v: %v", client, writes, nested, err)
 	if err != nil {
-		if !isAny(err, holdfast.ErrBusy, context.DeadlineExceeded) {
+		if !errors.Is(err, holdfast.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 			g.t.Errorf("client %d (writes: %v): %v", client, writes, err)
 		}
 		return
@@ -375,24 +364,20 @@ func (g *moves) check() {
 
 func TestOutOfMemory(t *testing.T) {
 	s := redistest.Server(t)
-	c := client(t, s.Client(t))
+	c := clienttest.OpenClient(t, s.Client(t))
 	m, ctx := c.RWMutex(name), t.Context()
 	w := must(t)(m.Lock(ctx))
 	r := must(t)(m.RLock(w.Context(ctx)))
 	s.Admin().ConfigSet(ctx, "maxmemory", "1")
 	for _, f := range []func(context.Context) (*lease.Lease, error){c.RWMutex("x").Lock, c.RWMutex("x").RLock} {
-		if _, err := f(ctx); !isAny(err, holdfast.ErrOutOfMemory) {
-			t.Errorf("in want of memory: %v", err)
-		}
+		redistest.Is(t, "in want of memory", redistest.Err(f(ctx)), holdfast.ErrOutOfMemory)
 	}
 	// What is there already goes on: nested leases, renewals, releases, the downgrade.
 	nested, rnested := must(t)(m.Lock(w.Context(ctx))), must(t)(m.RLock(r.Context(ctx)))
 	for _, l := range []*lease.Lease{w, r} {
 		redistest.Check(t, l.Extend(ctx, time.Minute))
 	}
-	for _, l := range []*lease.Lease{nested, w, rnested, r} {
-		leave(t, l)
-	}
+	clienttest.GiveBack(t, nested, w, rnested, r)
 	if s.Admin().Exists(ctx, name).Val() != 0 {
 		t.Error("the lock is still there")
 	}
@@ -435,7 +420,7 @@ func TestAQueryLooksAtFewReadersAtATime(t *testing.T) {
 	const n, dead = 3000, 1000
 	s := redistest.Server(t)
 	crowd(t, s.Admin(), n, dead)
-	c := client(t, s.Client(t))
+	c := clienttest.OpenClient(t, s.Client(t))
 	m := c.RWMutex(name)
 	owner := func(i int) lease.Owner {
 		o, err := lease.ParseOwner(readerID(i))
@@ -485,7 +470,7 @@ func TestManyZombiesAreSweptInBoundedSteps(t *testing.T) {
 	s := redistest.Server(t)
 	crowd(t, s.Admin(), 20_000, 20_000)
 	s.Admin().ConfigResetStat(t.Context())
-	leave(t, must(t)(client(t, s.Client(t)).RWMutex(name).Lock(t.Context())))
+	clienttest.GiveBack(t, must(t)(clienttest.OpenClient(t, s.Client(t)).RWMutex(name).Lock(t.Context())))
 	if tries := timesRun(t, s, "evalsha"); tries < 10 {
 		t.Errorf("%d runs of scripts swept 20 000", tries)
 	}

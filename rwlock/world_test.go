@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -30,6 +28,11 @@ const (
 	waiting  = "holdfast_rw_waiting:{myLock}"
 	prefix   = "{myLock}:"
 )
+
+func TestMain(m *testing.M) {
+	redistest.Together(4) // these tests wait for clusters
+	redistest.Main(m)
+}
 
 // rwWorld is a world whose processes use the read-write lock.
 type rwWorld struct {
@@ -81,17 +84,8 @@ func (w *rwWorld) refused(l *lease.Lease, err error, targets ...error) {
 // wantFields fails the test unless these, and no others, are the lock's fields.
 func (w *rwWorld) wantFields(want ...string) {
 	w.Helper()
-	fields, err := w.RDB.HGetAll(w.Context(), name).Result()
-	if err != nil {
-		w.Fatal(err)
-	}
-	var got []string
-	for field, value := range fields {
-		got = append(got, field+"="+value)
-	}
-	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
+	if got := w.Holders(name); !slices.Equal(got, want) {
 		w.Errorf("at %v: fields\n got %q\nwant %q", w.Now(), got, want)
 	}
 }
@@ -148,25 +142,9 @@ func (w *rwWorld) wantPending(want bool, calls ...*world.Attempt) {
 	}
 }
 
-// z returns a member of a sorted set.
-func z(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
-
-func containsAll(text string, parts ...string) bool {
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			return false
-		}
-	}
-	return true
-}
-
 // sorted returns the words of text in order.
 func sorted(text string) string {
 	words := strings.Fields(text)
 	slices.Sort(words)
 	return strings.Join(words, " ")
-}
-
-func isAny(err error, targets ...error) bool {
-	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }

@@ -23,18 +23,12 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// lockAll locks several locks.
-func lockAll(w *redises.World, m *multilock.MultiLock, ctx context.Context) *multilock.Lease {
-	w.T.Helper()
-	return redises.Locked(w, ctx, m.Lock)
-}
-
 func TestMultiLock(t *testing.T) {
 	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
 		p := w.Process()
 		b, a := p.Clients[1].Mutex("b"), p.Clients[0].Mutex("a")
 		m := holdfast.NewMultiLock(b, a, p.Clients[0].FairMutex("f"), p.Clients[0].RWMutex("rw").RLocker())
-		l := lockAll(w, m, t.Context())
+		l := redises.Locked(w, t.Context(), m.Lock)
 		ctx := l.Context(t.Context())
 		redises.WantLive(t, l, ctx)
 		for i, key := range []string{"a", "b", "f", "rw"} {
@@ -50,12 +44,12 @@ func TestMultiLock(t *testing.T) {
 		}
 		world.WantErr(t, redistest.Err(m.TryLock(t.Context())), holdfast.ErrBusy)
 
-		inner := lockAll(w, m, ctx)
+		inner := redises.Locked(w, ctx, m.Lock)
 		if !slices.Equal(inner.Tokens(), l.Tokens()) {
 			t.Errorf("re-entered with the tokens %d, had %d", inner.Tokens(), l.Tokens())
 		}
 		one, err := a.Lock(ctx)
-		must(t, err)
+		redistest.Must(t, err)
 		world.Equal(t, one.HoldCount(), 3, "hold count %d")
 		redises.Release(t, one, inner)
 		redises.WantLive(t, l, ctx)
@@ -151,7 +145,7 @@ func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
 			{func(*multilock.Lease) { w.Servers[1].Del("b") }, holdfast.ErrLost},
 			{func(*multilock.Lease) { p.Clients[1].Close() }, holdfast.ErrClosed},
 		} {
-			l, began := lockAll(w, m, t.Context()), w.Now()
+			l, began := redises.Locked(w, t.Context(), m.Lock), w.Now()
 			contexts := make([]context.Context, 100)
 			for i := range contexts {
 				contexts[i] = l.Context(t.Context())
@@ -179,7 +173,7 @@ func TestMultiLock_AFailingReleaseFreesTheRest(t *testing.T) {
 	redises.Play(t, 3, func(t *testing.T, w *redises.World) {
 		p := w.Process()
 		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[1].Mutex("b"), p.Clients[2].Mutex("c"))
-		l := lockAll(w, m, t.Context())
+		l := redises.Locked(w, t.Context(), m.Lock)
 		p.Unplug(1)
 		released := make(chan error)
 		go func() { released <- l.Release(t.Context()) }()
@@ -200,7 +194,7 @@ func TestMultiLock_BadArguments(t *testing.T) {
 	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
 		c, same := w.Process().Clients[0], w.Process().Clients[0]
 		striped := holdfast.NewMultiLock(c.Striped("s", 4).At(1), c.Mutex("a")) // a stripe is lease.Placed
-		redises.Release(t, lockAll(w, striped, t.Context()))
+		redises.Release(t, redises.Locked(w, t.Context(), striped.Lock))
 		w.RDBs[0].Del(t.Context(), "holdfast_stripes:s")
 		for what, m := range map[string]interface {
 			Lock(context.Context) (*multilock.Lease, error)
@@ -267,7 +261,7 @@ func TestMultiLock_LosesOneWhileItWaits(t *testing.T) {
 		c, other := w.Process().Clients[0], w.Process().Clients[0]
 		held := w.Lock(other.Mutex("b"))
 		time.AfterFunc(3*time.Second, func() { held.Release(context.Background()) })
-		l := lockAll(w, holdfast.NewMultiLock(c.Mutex("a", holdfast.Fixed(400*time.Millisecond)), c.Mutex("b")), t.Context())
+		l := redises.Locked(w, t.Context(), holdfast.NewMultiLock(c.Mutex("a", holdfast.Fixed(400*time.Millisecond)), c.Mutex("b")).Lock)
 		world.Within(t, "granted", w.Now(), 3*time.Second, 3*time.Second+maxPause)
 		redises.WantLive(t, l, l.Context(t.Context()))
 		if left := time.Until(l.Deadline()); left <= 0 {
@@ -308,18 +302,6 @@ func TestMultiLock_TooShort(t *testing.T) {
 	})
 }
 
-func TestABareContextCarriesNoLeaseOnSeveralLocks(t *testing.T) {
-	redises.Play(t, 3, func(t *testing.T, w *redises.World) {
-		p := w.Process()
-		m := holdfast.NewMultiLock(p.Clients[0].Mutex("a"))
-		ml := lockAll(w, m, t.Context())
-		if _, ok := m.LeaseFrom(lease.Bare(ml.Context(t.Context()))); ok {
-			t.Error("Bare carries the MultiLock's lease")
-		}
-		redises.Release(t, ml)
-	})
-}
-
 func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
 	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
 		p, q := w.Process(), w.Process()
@@ -339,7 +321,7 @@ func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
 func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
 	redises.Play(t, 1, func(t *testing.T, w *redises.World) {
 		p, other := w.Process(), w.Process()
-		l := lockAll(w, holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[0].Mutex("b")), t.Context())
+		l := redises.Locked(w, t.Context(), holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[0].Mutex("b")).Lock)
 		ctx := l.Context(t.Context())
 		for _, c := range []struct {
 			a, b *holdfast.Client
@@ -361,6 +343,9 @@ func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
 				redises.Release(t, in)
 			}
 		}
+		if _, ok := holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[0].Mutex("b")).LeaseFrom(lease.Bare(ctx)); ok {
+			t.Error("a bare context carries the lease")
+		}
 		redises.Release(t, l)
 	})
 }
@@ -368,7 +353,7 @@ func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
 func TestShutdownServesWorkUnderSeveralLocks(t *testing.T) {
 	redises.Play(t, 2, func(t *testing.T, w *redises.World) {
 		p := w.Process()
-		l := lockAll(w, holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[1].Mutex("b")), t.Context())
+		l := redises.Locked(w, t.Context(), holdfast.NewMultiLock(p.Clients[0].Mutex("a"), p.Clients[1].Mutex("b")).Lock)
 		ctx := l.Context(t.Context())
 		done := p.ShutDown(t.Context())
 		for _, c := range p.Clients {
@@ -420,7 +405,8 @@ func TestShutdownEndsAWaitForSeveralLocks(t *testing.T) {
 		q := w.Process()
 		outer := w.Lock(q.Clients[0].Mutex("outer"))
 		done = q.ShutDown(t.Context())
-		redises.Release(t, lockAll(w, holdfast.NewMultiLock(q.Clients[0].Mutex("a"), q.Clients[0].Mutex("b")), outer.Context(t.Context())), outer)
+		m = holdfast.NewMultiLock(q.Clients[0].Mutex("a"), q.Clients[0].Mutex("b"))
+		redises.Release(t, redises.Locked(w, outer.Context(t.Context()), m.Lock), outer)
 		redistest.Check(t, <-done)
 	})
 }
@@ -429,9 +415,6 @@ func TestMain(m *testing.M) {
 	logging.Disable() // go-redis logs every connection that a test refuses
 	redistest.Main(m)
 }
-
-// must ends the test on an error.
-func must(t *testing.T, err error) { t.Helper(); redistest.Must(t, err) }
 
 // Work may go on under a lease when its Client closes. A MultiLock that has re-entered that lease, and fails then, gives back
 // its own part only.

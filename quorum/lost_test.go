@@ -133,7 +133,7 @@ func TestQuorum_ClosedInPart(t *testing.T) {
 			l := w.lock(q)
 			ctx := l.Context(t.Context())
 			inner, err := q.Lock(ctx)
-			must(t, err)
+			redistest.Must(t, err)
 			time.Sleep(9 * time.Second)
 			p.Clients[0].Close()
 			synctest.Wait()
@@ -262,7 +262,7 @@ func TestShutdownServesWorkUnderAQuorum(t *testing.T) {
 		ctx := l.Context(t.Context())
 		done := p.ShutDown(t.Context())
 		more, err := p.Clients[0].Mutex("more").Lock(ctx)
-		must(t, err)
+		redistest.Must(t, err)
 		redises.Release(t, more)
 		world.WantErr(t, redistest.Err(p.Clients[0].Mutex("more").Lock(lease.Bare(ctx))), holdfast.ErrClosed)
 		// A quorum, and several locks, under a quorum.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/figures"
 	"github.com/holdfast-go/holdfast/internal/test/redises"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -45,7 +44,7 @@ func TestQuorum(t *testing.T) {
 		}
 
 		inner, err := p.quorum().TryLock(ctx) // another Quorum value, the same lock
-		must(t, err)
+		redistest.Must(t, err)
 		world.Equal(t, inner.Token(), l.Token(), "re-entered with the token %d")
 		redises.Release(t, l)
 		redises.WantEnded(t, l, ctx, holdfast.ErrReleased)
@@ -322,49 +321,6 @@ func TestATryOfAQuorumThatItsContextEndsSaysSo(t *testing.T) {
 	})
 }
 
-// Two of five servers are killed, and the quorum is granted by the others. Then those two are back, and a
-// third restarts, all without their data: a majority knows nothing of the holder. It lets nobody in before
-// the holder is told of its loss.
-func TestReal_QuorumOfKilledServers(t *testing.T) {
-	servers, clients := redises.Real(t, 5)
-	how := holdfast.Renewed(10 * time.Second)
-	q, other := holdfast.NewQuorum(name, clients(), how), holdfast.NewQuorum(name, clients(), how)
-	first, err := q.Lock(clienttest.Generous(t))
-	must(t, err)
-	redises.Release(t, first)
-	redistest.Eventually(t, time.Minute, "the markers", func() error {
-		for _, s := range servers {
-			if n, err := s.Admin().Exists(t.Context(), markerKey).Result(); n == 0 || err != nil {
-				return errors.Join(err, holdfast.ErrNoQuorum)
-			}
-		}
-		return nil
-	})
-	servers[0].Kill()
-	servers[1].Kill()
-	l, err := q.Lock(clienttest.Generous(t)) // on 2, 3 and 4
-	must(t, err)
-	servers[0].Restart(false)
-	servers[1].Restart(false)
-	servers[4].Restart(false)
-	for tries := 0; ; tries++ {
-		next, err := other.TryLock(clienttest.Generous(t))
-		if err != nil {
-			if tries > 3000 {
-				t.Fatal(err)
-			}
-			time.Sleep(20 * time.Millisecond)
-			continue
-		}
-		if l.Err() == nil && time.Now().Before(l.Deadline()) || next.Token() <= l.Token() {
-			t.Errorf("another is in with the token %d beside %d, which says: %v", next.Token(), l.Token(), l.Err())
-		}
-		redises.Release(t, next)
-		break
-	}
-	world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-}
-
 // Processes lock, work and lock again at once. Each gets its turn: those that have waited longest come first,
 // also where servers are silent.
 func TestQuorum_WaitersTakeTurns(t *testing.T) {
@@ -524,7 +480,7 @@ func TestQuorum_ATryDoesNotTakeItsTurn(t *testing.T) {
 		p := w.process()
 		w.anotherWaits()
 		l, err := p.quorum().TryLock(t.Context())
-		must(t, err)
+		redistest.Must(t, err)
 		if w.Now() > time.Second {
 			t.Errorf("it took %v", w.Now())
 		}

@@ -65,29 +65,12 @@ func TestQuorum_BeginsBesideAnother(t *testing.T) {
 	})
 }
 
-// Quorums with different names may share servers: they do not exclude each other, and each works.
-func TestQuorum_SharesServers(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *stage) {
-		p, other := w.process(), w.process()
-		a := w.lock(p.on(name, 0, 1, 2))
-		b := w.lock(other.on("stock", 2, 3, 4))
-		_, err := other.on(name, 2, 1, 0).TryLock(t.Context()) // in another order
-		world.WantErr(t, err, holdfast.ErrBusy)
-		redises.Release(t, a)
-		redises.Release(t, b)
-		redises.Release(t, w.lock(other.on(name, 0, 1, 2)))
-		if w.Now() > 2*time.Minute {
-			t.Errorf("it took %v", w.Now())
-		}
-	})
-}
-
 // A process gives the servers other addresses than the process that began the quorum. If the quorum
 // has just begun, the process waits for the longest lease. After that it locks as usual.
 func TestQuorum_OtherAddresses(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *stage) {
 		p := w.began()
-		q := w.processAt(func(i int) string { return fmt.Sprintf("alias%d:6379", i) })
+		q := &process{w.ProcessAt(func(i int) string { return fmt.Sprintf("alias%d:6379", i) })}
 		_, err := q.quorum().TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrNoQuorum)
 		l := w.lock(q.quorum())
@@ -176,7 +159,7 @@ func TestQuorum_ReentersInAnyOrder(t *testing.T) {
 		p := w.began()
 		l := w.lock(p.on(name, 0, 1, 2))
 		inner, err := p.on(name, 2, 0, 1).TryLock(l.Context(t.Context()))
-		must(t, err)
+		redistest.Must(t, err)
 		world.Equal(t, inner.Token(), l.Token(), "token %d, want %d", l.Token())
 		redises.Release(t, inner)
 		redises.WantLive(t, l, l.Context(t.Context()))
@@ -222,8 +205,9 @@ func TestQuorum_TokenGrowsOverMajorities(t *testing.T) {
 			}
 			last = l.Token()
 			known := 0
-			for i := range w.Servers {
-				if w.token(i) >= last {
+			for _, s := range w.Servers {
+				text, _ := s.Get(tokenKey)
+				if token, _ := strconv.ParseInt(text, 10, 64); token >= last {
 					known++
 				}
 			}

@@ -5,7 +5,6 @@ package quorum_test
 
 import (
 	"context"
-	"strconv"
 	"testing"
 	"time"
 
@@ -35,12 +34,6 @@ func play(t *testing.T, n int, scene func(t *testing.T, w *stage)) {
 func (w *stage) process(options ...holdfast.Option) *process {
 	w.T.Helper()
 	return &process{w.Process(options...)}
-}
-
-// processAt does what process does, but gives the servers those addresses.
-func (w *stage) processAt(address func(int) string, options ...holdfast.Option) *process {
-	w.T.Helper()
-	return &process{w.ProcessAt(address, options...)}
 }
 
 // began returns a process that has begun the quorum with the quorum's very first lock.
@@ -75,17 +68,7 @@ func (w *stage) lock(q *quorum.Quorum) *quorum.Lease {
 	return redises.Locked(w.World, ctx, q.Lock)
 }
 
-// token returns the last token that a server has given.
-func (w *stage) token(i int) int64 {
-	text, _ := w.Servers[i].Get(tokenKey)
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
-}
-
 func TestMain(m *testing.M) {
 	logging.Disable() // go-redis logs every connection that a test refuses
 	redistest.Main(m)
 }
-
-// must ends the test on an error.
-func must(t *testing.T, err error) { t.Helper(); redistest.Must(t, err) }

@@ -193,7 +193,7 @@ var firstBugs = []bug{
 		at: "rwlock RWMutex.rlockUnder", old: "m.request(r, wait)", new: "m.request(r, false)"},
 	{name: "a wait for several locks that ends between two attempts does not say so", by: "multilock TestAWaitThatEndsBetweenTwoAttemptsSaysSo",
 		at: "multilock MultiLock.acquire", old: `err = m.failed(op, errs.Ended(ctx, fmt.Errorf("%w: %w", errs.Busy, end)))`},
-	{name: "a bare context carries the leases on several locks", by: "multilock TestABareContextCarriesNoLeaseOnSeveralLocks",
+	{name: "a bare context carries the leases on several locks", by: "multilock TestMultiLock_LeaseFromIsOfTheSameClients",
 		at: "internal/hold bare.Value", old: "key.(anyLeaseKey)", new: "key.(leaseKey)"},
 	{name: "permits are leased by the client's clock", by: "semaphore TestLeasingScripts",
 		at: "semaphore/lua/lease.lua", old: "local ms = math.floor(now / 1000)", new: "local ms = math.floor(tonumber(ARGV[1]) / 1000)"},

@@ -90,6 +90,17 @@ func Text(reply []any, err error) string {
 	return strings.Join(words, " ")
 }
 
+// TextAnew is Text, but a number that was made of the server's clock is "new".
+func TextAnew(reply []any, err error) string {
+	reply = slices.Clone(reply)
+	for i, v := range reply {
+		if number, ok := v.(int64); ok && number > 1_000_000_000_000 {
+			reply[i] = "new"
+		}
+	}
+	return Text(reply, err)
+}
+
 // Code returns the kind of error that a script answered with.
 func Code(err error) string {
 	for _, code := range []string{"WRONGTYPE", "NOPERMITS", "OOM", "injected", "NOPERM", "can't run this command"} {
@@ -153,6 +164,23 @@ func Failures(mini *redistest.MiniServer, given func(), send func() error) iter.
 				return
 			}
 		}
+	}
+}
+
+// AllOrNothing sends a request in the same state again and again, and each time another command of it fails. If it says
+// so, nothing is changed. Otherwise everything is done.
+func AllOrNothing(t testing.TB, mini *redistest.MiniServer, what string, given func(), send func() error, state func() string) {
+	t.Helper()
+	given()
+	before := state()
+	redistest.Must(t, send())
+	after := state()
+	for k, err := range Failures(mini, given, send) {
+		want := after
+		if err != nil {
+			want = before
+		}
+		redistest.Equal(t, state(), want, "%q is left, want %q (%s, command %d fails: %v)", want, what, k, err)
 	}
 }
 

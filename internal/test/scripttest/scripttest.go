@@ -208,3 +208,82 @@ func Mended(t testing.TB, mini *redistest.MiniServer, given func(), send func() 
 		}
 	}
 }
+
+// Row is one state in the table of a script. The first argument is "now+1" or "now-1" for a not-after; one that is not
+// a text stays as it is.
+type Row = struct {
+	What         string
+	Before       Putter
+	Args         []any
+	Reply, After string
+	Again        string // the reply to a second sending; "": the same
+}
+
+// Putter is a state that can be put to an empty server.
+type Putter interface {
+	Put(t testing.TB, rdb redis.UniversalClient)
+}
+
+// Table has what its rows share.
+type Table struct {
+	Source string // of the script
+	Keys   []string
+	Words  func(reply any, err error) string
+	Left   func(t testing.TB, rdb *redis.Client) string // what the server has
+	Mends  func(t testing.TB, rdb *redis.Client) string // what is left once a run has mended one that failed; nil: anything
+}
+
+// Kept is After in a row that changes nothing.
+const Kept = "the same as before"
+
+// Run runs the script of each row twice, and with each of its commands failing.
+func (tb Table) Run(t *testing.T, rows []Row) {
+	t.Helper()
+	for _, r := range rows {
+		t.Run(r.What, func(t *testing.T) {
+			OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+				tb.Twice(t, rdb, r)
+				given := func() { put(t, rdb, r) }
+				send := func() error { return redistest.Err(tb.send(t, rdb, r.Args)) }
+				if tb.Mends == nil {
+					Mended(t, mini, given, send, nil, "")
+					return
+				}
+				left := func() string { return tb.Mends(t, rdb) }
+				Mended(t, mini, given, send, left, left())
+			})
+		})
+	}
+}
+
+// Twice runs the script of a row twice.
+func (tb Table) Twice(t testing.TB, rdb *redis.Client, r Row) {
+	t.Helper()
+	put(t, rdb, r)
+	left := func() string { return tb.Left(t, rdb) }
+	if r.After == Kept {
+		r.After = left()
+	}
+	Twice(t, r.What, r.Reply, r.Again, r.After, func() string { return tb.Words(tb.send(t, rdb, r.Args)) }, left)
+}
+
+func put(t testing.TB, rdb *redis.Client, r Row) {
+	rdb.FlushAll(context.Background())
+	r.Before.Put(t, rdb)
+}
+
+func (tb Table) send(t testing.TB, rdb *redis.Client, args []any) (any, error) {
+	return rdb.Eval(context.Background(), tb.Source, tb.Keys, At(t, rdb, args)...).Result()
+}
+
+// At returns arguments with a time as the first of them: "now+1" is in a minute, and "now-1" has just gone.
+func At(t testing.TB, rdb *redis.Client, args []any) []any {
+	args = slices.Clone(args)
+	switch args[0] {
+	case "now+1":
+		args[0] = Now(t, rdb) + time.Minute.Microseconds()
+	case "now-1":
+		args[0] = Now(t, rdb) - 1
+	}
+	return args
+}

@@ -209,6 +209,22 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"enter d 3 g1", "1 g2 1", "1 g2 1", "open 2/3 a b c d"},
 			{"enter e 2 g2", "1 g3 1", "1 g3 1", "open 1/2 a b c d e"},
 		},
+		"late": {
+			{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+			{"late enter b 2", "-1", "-1", "open 1/2 a"},
+			{"late renew a 60000", "-1", "-1", "open 1/2 a"},
+		},
+		"memory is short: nobody arrives, and those that wait are renewed, and may leave": {
+			{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+			{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+			{"memory is short", "", "", ""},
+			{"enter c 3", "OOM", "OOM", "open 2/3 a b"},
+			{"renew a 60000", "1 60000", "1 60000", "open 2/3 a b"},
+			{"look g1", "0", "0", "open 2/3 a b"},
+			{"release a", "1", "1", "broken 2/3 b left:a"},
+			{"look g1", "2", "2", "broken 2/3 b left:a"},
+			{"enter d 3", "OOM", "OOM", "broken 2/3 b left:a"},
+		},
 		"other parties": {
 			{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
 			{"enter b 2", "0 3 0 4", "0 3 0 4", "open 1/3 a"},
@@ -220,29 +236,13 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 	}
 }
 
-// A key of another type is left as it is. What comes late does nothing.
+// A key of another type is left as it is.
 func TestScriptsThatChangeNothing(t *testing.T) {
-	rdb := redistest.Mini(t).Client()
-	for _, key := range []string{"r", "p"} {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		a := newAsker(t, rdb)
-		rdb.Set(t.Context(), key, "x", 0)
-		for _, command := range []string{"enter a 2", "look g1", "break g1", "release a", "state", "renew a 1"} {
-			_, keys, _ := a.parts(command)
-			if got := a.Ask(time.Minute, command); slices.Contains(keys, key) && got != "WRONGTYPE" {
-				t.Errorf("%s is foreign, %s: %q", key, command, got)
-			}
-		}
-		if rdb.Get(t.Context(), key).Val() != "x" || rdb.DBSize(t.Context()).Val() != 1 {
-			t.Error("something was changed")
-		}
-	}
-	a := newAsker(t, rdb)
-	a.Ask(time.Minute, "enter a 2")
-	for _, command := range []string{"enter b 2", "renew a 60000"} {
-		if got, left := a.Ask(-time.Millisecond, command), a.state(); got != "-1" || left != "open 1/2 a" {
-			t.Errorf("%s, late: %q, leaves %q", command, got, left)
-		}
-	}
+		a.Foreign(mini, "r", "enter a 2", "look g1", "break g1", "release a", "state")
+		a.Foreign(mini, "p", "enter a 2", "look g1", "break g1", "release a", "renew a 1")
+	})
 }
 
 // A hundred generations that broke are remembered, and a hundred that tripped.
@@ -300,59 +300,25 @@ func TestGenerationsGrowWhateverTheClock(t *testing.T) {
 	}
 }
 
-// When memory is short nobody can arrive. Those that wait are renewed, and may leave.
-func TestOutOfMemory(t *testing.T) {
-	rdb := redistest.Server(t).Client(t)
-	a := newAsker(t, rdb)
-	a.Do("enter a 3", "enter b 3")
-	scripttest.WithoutMemory(t, rdb)
-	scripttest.Play(&a.Player, []step{
-		{"enter c 3", "OOM", "OOM", "open 2/3 a b"},
-		{"renew a 60000", "1 60000", "1 60000", "open 2/3 a b"},
-		{"look g1", "0", "0", "open 2/3 a b"},
-		{"release a", "1", "1", "broken 2/3 b left:a"},
-		{"look g1", "2", "2", "broken 2/3 b left:a"},
-		{"enter d 3", "OOM", "OOM", "broken 2/3 b left:a"},
-	})
-}
-
 // Whichever command of a script fails, the same request, sent once more, ends as if none had. Only
 // that a party has left may be forgotten sooner.
 func TestFailingMidway(t *testing.T) {
-	m := redistest.Mini(t)
-	a := newAsker(t, m.Client())
-	for _, tc := range []struct {
-		before  []string
-		command string
-	}{
-		{nil, "enter a 2"},
-		{[]string{"enter a 2"}, "enter b 2"},
-		{[]string{"enter a 2"}, "release a"},
-		{[]string{"enter a 2"}, "break g1"},
-		{[]string{"enter a 2", "lapse a"}, "look g1"},
-		{[]string{"enter a 2", "lapse a"}, "enter b 2"},
-		{[]string{"enter a 2"}, "enter b 2 g1"},
-	} {
-		given := func() {
-			a = newAsker(t, a.RDB)
-			a.Do(tc.before...)
-		}
-		given()
-		reply := a.Ask(time.Minute, tc.command)
-		lasting := func() string { return strings.TrimSpace(strings.ReplaceAll(a.state(), "left:a", "")) }
-		state := lasting()
-		send := func() error { _, err := a.Eval(time.Minute, tc.command); return err }
-		for k, err := range scripttest.Failures(m, given, send) {
-			a.state() // it fails if an expiry is missing
-			if err == nil {
-				continue
-			}
-			if got, left := a.Ask(time.Minute, tc.command), lasting(); got != reply || left != state {
-				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",
-					tc.before, tc.command, k, err, got, left, reply, state)
-			}
-		}
+	mini := redistest.Mini(t)
+	rdb := mini.Client()
+	fresh := func() *scripttest.Player {
+		a := newAsker(t, rdb)
+		a.Left = func() string { return strings.TrimSpace(strings.ReplaceAll(a.state(), "left:a", "")) }
+		return &a.Player
 	}
+	scripttest.Midway(mini, fresh, [][]string{
+		{"enter a 2"},
+		{"enter a 2", "enter b 2"},
+		{"enter a 2", "release a"},
+		{"enter a 2", "break g1"},
+		{"enter a 2", "lapse a", "look g1"},
+		{"enter a 2", "lapse a", "enter b 2"},
+		{"enter a 2", "enter b 2 g1"},
+	})
 }
 
 // A party that has died is found behind any number of members that are over too, by whoever comes, looks,

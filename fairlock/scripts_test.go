@@ -5,7 +5,6 @@ package fairlock
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +68,9 @@ func held(holder string, count int, ttl int64, queue ...place) state {
 	return state{holder, count, ttl, 7, queue}
 }
 
-func (s state) set(ctx context.Context, rdb *redis.Client) {
+// Put puts the state to an empty server.
+func (s state) Put(t testing.TB, rdb redis.UniversalClient) {
+	ctx := t.Context()
 	now := rdb.Time(ctx).Val().UnixMilli()
 	if s.holder != "" {
 		rdb.HSet(ctx, lockKey, s.holder, s.count)
@@ -121,15 +122,7 @@ func short(owner string) string {
 	return map[string]string{mine: "mine", mine2: "mine2", others: "others", third: "third"}[owner]
 }
 
-// row is one state in the table of one script. The reply is as fmt.Sprint shows it. The word "now"
-// in it stands for the server's time, and for a token or a number made of that time.
-type row struct {
-	what         string
-	before       state
-	args         []any // "now+1" and "now-1" for a not-after
-	reply, after string
-	reply2       string // the reply of a second run; "": the same
-}
+type row = scripttest.Row
 
 // These are the keys of enter and of release, of look, and of free.
 var (
@@ -196,8 +189,8 @@ func TestEnterScript(t *testing.T) {
 
 // Those that come in one microsecond with one priority have places with numbers of their own, none of which ends in 0.
 func TestNoTwoThatComeWithAPriorityHaveOneNumber(t *testing.T) {
-	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
-		held(others, 1, 10_000).set(t.Context(), rdb)
+	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+		held(others, 1, 10_000).Put(t, rdb)
 		r := newResource(new(engine.Engine), "n", "n", new(hold.Settings))
 		r.ahead = ahead(1)
 		seen := make(map[any]bool)
@@ -231,9 +224,9 @@ func TestLookScript(t *testing.T) {
 
 // A look puts the end of the queue's keys off, so that they outlast a place that looks alone keep.
 func TestALookKeepsTheQueue(t *testing.T) {
-	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		ctx := t.Context()
-		held(others, 1, 10_000, place{mine, 11, 1000}).set(ctx, rdb)
+		held(others, 1, 10_000, place{mine, 11, 1000}).Put(t, rdb)
 		for _, key := range []string{queueKey, aliveKey} {
 			rdb.PExpire(ctx, key, 2*time.Second)
 		}
@@ -305,12 +298,12 @@ func TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
 	for what, before := range map[string]state{"free": free(first), "handed to it": held(mine, 0, 3_000, first)} {
 		rdb := redistest.Server(t).Client(t)
 		ctx := t.Context()
-		before.set(ctx, rdb)
+		before.Put(t, rdb)
 		rdb.Do(ctx, "acl", "setuser", "stays", "on", ">stays", "~*", "&*", "+@all", "-zrem")
 		conn := rdb.Conn()
 		defer conn.Close()
 		redistest.Must(t, conn.AuthACL(ctx, "stays", "stays").Err())
-		reply, err := conn.Eval(ctx, enterSource, five, at(ctx, rdb, entering(mine, 5_000, 0, 2, 0, ""))...).Result()
+		reply, err := conn.Eval(ctx, enterSource, five, scripttest.At(t, rdb, entering(mine, 5_000, 0, 2, 0, ""))...).Result()
 		if err == nil {
 			t.Errorf("%s: granted: %v", what, reply)
 		}
@@ -324,8 +317,8 @@ func TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
 // queue. Clients in the queue, and the Client that releases, are not among them.
 func TestOpenRelease(t *testing.T) {
 	for outsiders := range 2 {
-		onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
-			held(mine, 1, 10_000, place{others, 11, 3000}).set(t.Context(), rdb)
+		scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			held(mine, 1, 10_000, place{others, 11, 3000}).Put(t, rdb)
 			for range 3 { // three Clients, in the queue or not
 				listen(t, rdb, "open:{n}", "grant:{n}")
 			}
@@ -388,8 +381,8 @@ func TestThoseOutsideAreToldOfAHandOverByALongHold(t *testing.T) {
 		{"without an end", held(mine, 1, -1, waits), "", false, true},
 		{"it ran out", free(place{mine, 10, 3000}, waits), "", false, true},
 	} {
-		onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
-			tc.before.set(t.Context(), rdb)
+		scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			tc.before.Put(t, rdb)
 			channels := []string{"open:{n}"}
 			if tc.client {
 				channels = append(channels, "grant:{n}")
@@ -425,13 +418,13 @@ func TestTheFirstToJoinInASecondPutsTheEndOfTheQueueOff(t *testing.T) {
 		{"those who have come in this second are dead", dead, true},
 		{"the last one has come in this second", []place{{others, -9 * second, 3000}, {third, -1, 3000}}, false},
 	} {
-		onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+		scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 			ctx := t.Context()
 			time.Sleep(time.Second / 2) // a bubble begins with a second
 			for i := range tc.queue {
 				tc.queue[i].number += time.Now().UnixMicro()
 			}
-			held(mine, 1, 10_000, tc.queue...).set(ctx, rdb)
+			held(mine, 1, 10_000, tc.queue...).Put(t, rdb)
 			for _, key := range []string{queueKey, aliveKey} {
 				rdb.PExpire(ctx, key, 10*time.Second)
 			}
@@ -447,7 +440,7 @@ func TestTheFirstToJoinInASecondPutsTheEndOfTheQueueOff(t *testing.T) {
 
 // What an acquisition and a release cost the server does not depend on the number of waiters.
 func TestAsManyCommandsForAnyNumberOfWaiters(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for _, tc := range []struct {
 			what   string
 			before state
@@ -466,9 +459,9 @@ func TestAsManyCommandsForAnyNumberOfWaiters(t *testing.T) {
 				for i := range waiters {
 					before.queue = append(before.queue, place{fmt.Sprint(clientB, ":", 10+i), int64(10 + i), 3000})
 				}
-				before.set(t.Context(), rdb)
+				before.Put(t, rdb)
 				disarm := mini.FailInside(n + 1)
-				rdb.Eval(t.Context(), tc.source, five, at(t.Context(), rdb, tc.args)...)
+				rdb.Eval(t.Context(), tc.source, five, scripttest.At(t, rdb, tc.args)...)
 				return disarm()
 			}
 			n := 0
@@ -501,7 +494,7 @@ func TestReservedTokens(t *testing.T) {
 		{"after one ahead of the clock", -5, 64, false, -6, 0},
 		{"after an old one, while Java listens", 1_000_000, 64, true, 0, 0},
 	} {
-		onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+		scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 			now := time.Now().UnixMicro()
 			if tc.java {
 				listen(t, rdb, "open:{n}")
@@ -540,7 +533,7 @@ func TestQueueScripts(t *testing.T) {
 // A key of another type gives an error, and stays as it is. But a look goes on without the queue, and a release frees the
 // lock whatever the queue's key is.
 func TestWrongTypes(t *testing.T) {
-	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		enters, look := entering(mine, 5_000, 0, 0, 0, ""), []any{"now+1", mine, 5_000}
 		for _, tc := range []struct {
 			source string
@@ -560,12 +553,12 @@ func TestWrongTypes(t *testing.T) {
 			{freeSource, freed, queueKey, held(mine, 1, 1000), []any{0, mine, "PUBLISH", "open:{n}"}, "1"},
 		} {
 			rdb.FlushAll(t.Context())
-			tc.before.set(t.Context(), rdb)
+			tc.before.Put(t, rdb)
 			rdb.Del(t.Context(), tc.broken)
 			rdb.LPush(t.Context(), tc.broken, "precious")
 			send := func() ([]any, error) {
-				reply, err := rdb.Eval(t.Context(), tc.source, tc.keys, at(t.Context(), rdb, tc.args)...).Result()
-				return []any{readable(reply, time.Now().UnixMicro())}, err
+				reply, err := rdb.Eval(t.Context(), tc.source, tc.keys, scripttest.At(t, rdb, tc.args)...).Result()
+				return []any{readable(reply, nil)}, err
 			}
 			if tc.want == "WRONGTYPE" {
 				scripttest.Unchanged(t, mini, tc.broken+" broken", tc.want, send)
@@ -579,61 +572,30 @@ func TestWrongTypes(t *testing.T) {
 	})
 }
 
-// runTable runs a script twice in each state, and with each of its commands failing.
 func runTable(t *testing.T, source string, keys []string, rows []row) {
 	t.Helper()
-	for _, tc := range rows {
-		t.Run(tc.what, func(t *testing.T) {
-			onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
-				given := func() {
-					mini.FlushAll()
-					tc.before.set(t.Context(), rdb)
-				}
-				given()
-				send := func() string { return readable(eval(t, rdb, source, keys, tc.args...), time.Now().UnixMicro()) }
-				scripttest.Twice(t, tc.what, tc.reply, tc.reply2, tc.after, send, func() string { return look(t, rdb) })
-				fails := func() error { return rdb.Eval(t.Context(), source, keys, at(t.Context(), rdb, tc.args)...).Err() }
-				scripttest.Mended(t, mini, given, fails, nil, "")
-			})
-		})
-	}
-}
-
-func onMini(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client)) {
-	t.Helper()
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		f(t, mini, mini.Client(func(o *redis.Options) { o.MaxRetries = -1 }))
-	})
-}
-
-// at returns the arguments with a time as the first of them, for "now+1" and "now-1".
-func at(ctx context.Context, rdb *redis.Client, args []any) []any {
-	args = slices.Clone(args)
-	switch now := rdb.Time(ctx).Val().UnixMicro(); args[0] {
-	case "now+1":
-		args[0] = now + time.Minute.Microseconds()
-	case "now-1":
-		args[0] = now - 1
-	}
-	return args
+	scripttest.Table{Source: source, Keys: keys, Words: readable, Left: look}.Run(t, rows)
 }
 
 // eval fails the test unless the script gives a reply.
 func eval(t *testing.T, rdb *redis.Client, source string, keys []string, args ...any) any {
 	t.Helper()
-	reply, err := rdb.Eval(t.Context(), source, keys, at(t.Context(), rdb, args)...).Result()
+	reply, err := rdb.Eval(t.Context(), source, keys, scripttest.At(t, rdb, args)...).Result()
 	redistest.Must(t, err)
 	return reply
 }
 
 // readable shows a reply as text: "now" for a time, or a token or a number made of it, short owners, and
 // "-" for an empty text.
-func readable(reply any, now int64) string {
+func readable(reply any, err error) string {
+	if err != nil {
+		return err.Error()
+	}
 	values, many := reply.([]any)
 	if !many {
 		return fmt.Sprint(reply)
 	}
+	now := time.Now().UnixMicro()
 	words := make([]string, len(values))
 	for i, v := range values {
 		switch v := v.(type) {

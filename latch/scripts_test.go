@@ -32,13 +32,7 @@ func newAsker(t testing.TB, rdb *redis.Client) *asker {
 
 type step scripttest.Step
 
-// words returns a reply without the server's clock; the number of a generation is "gen".
-func words(command string, reply []any) string {
-	if strings.HasPrefix(command, "look") && reply[0] == int64(0) {
-		return fmt.Sprintf("0 gen %v", reply[3])
-	}
-	return scripttest.Text(reply, nil)
-}
+func words(_ string, reply []any) string { return scripttest.TextAnew(reply, nil) }
 
 // parts returns the script, the keys and the arguments of a command. A call that counts once is written track:call.
 //
@@ -117,9 +111,9 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"set 0:1 2 0", "1 0", "", "2 o map[0:1 1 0]"},
 			{"set 0:2 3 0", "0 0", "", "2 o map[0:2 0 0]"},
 			{"count", "1 2", "", "2 o map[0:2 0 0]"},
-			{"look 0", "0 gen -1", "", "2 o map[0:2 0 0]"},
+			{"look 0", "0 new -1", "", "2 o map[0:2 0 0]"},
 			{"countdown 0:3", "1 1", "", "1 o map[0:3 1 1]"},
-			{"look newest", "0 gen -1", "", "1 o map[0:3 1 1]"},
+			{"look newest", "0 new -1", "", "1 o map[0:3 1 1]"},
 			{"countdown 1:4", "1 0", "", "- z map[0:3 1 1 1:4 1 0]"},
 			{"countdown 0:2", "0", "", "- z map[0:3 1 1 1:4 1 0]"}, // overtaken
 			{"look newest", "1", "", "- z map[0:3 1 1 1:4 1 0]"},
@@ -136,7 +130,7 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 		},
 		"set by Redisson": {
 			{"redisson 2", "", "", ""},
-			{"look 0", "0 gen -1", "", "2 o map[]"},
+			{"look 0", "0 new -1", "", "2 o map[]"},
 			{"set 0:1 2 0", "0 0", "", "2 o map[0:1 0 0]"},
 			{"delete 0:2", "1 0", "", "- d map[0:2 1 0]"},
 			{"look newest", "2", "", "- d map[0:2 1 0]"},
@@ -151,6 +145,24 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"look 0", "1", "", "-4  map[]"},
 			{"count", "1 0", "", "-4  map[]"},
 			{"countdown 0:1", "1 0", "", "-  map[0:1 1 0]"},
+		},
+		"late": {
+			{"late set 0:1 2 0", "-1", "", "-  map[]"},
+			{"redisson 1", "", "", ""},
+			{"late set 0:1 2 0", "-1", "", "1  map[]"},
+			{"late countdown 0:1", "-1", "", "1  map[]"},
+			{"late delete 0:1", "-1", "", "1  map[]"},
+			{"late look 0", "-1", "", "1  map[]"},
+		},
+		"memory is short: it cannot be set, but counted down and deleted": {
+			{"set 0:1 2 0", "1 0", "", "2 o map[0:1 1 0]"},
+			{"memory is short", "", "", ""},
+			{"look 0", "0 new -1", "", "2 o map[0:1 1 0]"},
+			{"countdown 0:2", "1 1", "", "1 o map[0:2 1 1]"},
+			{"delete 0:3", "1 0", "", "- d map[0:3 1 0]"},
+			{"set 0:4 2 0", "OOM", "", "- d map[0:3 1 0]"},
+			{"countdown 0:5", "1 0", "", "- d map[0:5 1 0]"},
+			{"look newest", "2", "", "- d map[0:5 1 0]"},
 		},
 		"with an end": {
 			{"set 0:1 2 60000", "1 0", "", "2 o map[0:1 1 0]"},
@@ -180,47 +192,16 @@ func TestGenerationsAreForgottenInOrder(t *testing.T) {
 	}
 }
 
-// Scripts that come late, or find a value that is not theirs, say so and change nothing.
+// A value of another program stays as it is.
 func TestScriptsThatMustDoNothing(t *testing.T) {
-	scripttest.OnServers(t, func(t *testing.T, rdb *redis.Client) {
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		a := newAsker(t, rdb)
-		commands := []string{"set 0:1 2 0", "countdown 0:1", "delete 0:1", "look 0", "count"}
-		for _, tc := range []struct {
-			given    []string
-			left     time.Duration // until the not-after
-			commands []string
-			reply    string
-		}{
-			{nil, -time.Millisecond, commands[:4], "-1"},
-			{[]string{"SET l 1"}, -time.Millisecond, commands[:4], "-1"},
-			{[]string{"HSET l f v"}, time.Minute, commands, "WRONGTYPE"},
-			{[]string{"SET l x"}, time.Minute, commands, "WRONGTYPE"},
-		} {
-			scripttest.Texts(tc.given...).Put(t, rdb)
-			before := a.state()
-			for _, c := range tc.commands {
-				redistest.Equal(t, a.Ask(tc.left, c), tc.reply, "%q, want %q (%q, %s)", tc.reply, tc.given, c)
-				if got := a.state(); got != before {
-					t.Errorf("%q, %s leaves %q, was %q", tc.given, c, got, before)
-				}
+		for _, given := range []string{"HSET l f v", "SET l x"} {
+			scripttest.Texts(given).Put(t, rdb)
+			for _, c := range []string{"set 0:1 2 0", "countdown 0:1", "delete 0:1", "look 0", "count"} {
+				scripttest.Unchanged(t, mini, c, "WRONGTYPE", func() ([]any, error) { return a.Eval(time.Minute, c) })
 			}
 		}
-	})
-}
-
-// When memory is short, a latch cannot be set, but it can be counted down and deleted.
-func TestOutOfMemory(t *testing.T) {
-	rdb := redistest.Server(t).Client(t)
-	a := newAsker(t, rdb)
-	a.Do("set 0:1 2 0")
-	scripttest.WithoutMemory(t, rdb)
-	scripttest.Play(&a.Player, []step{
-		{"look 0", "0 gen -1", "", "2 o map[0:1 1 0]"},
-		{"countdown 0:2", "1 1", "", "1 o map[0:2 1 1]"},
-		{"delete 0:3", "1 0", "", "- d map[0:3 1 0]"},
-		{"set 0:4 2 0", "OOM", "", "- d map[0:3 1 0]"},
-		{"countdown 0:5", "1 0", "", "- d map[0:5 1 0]"},
-		{"look newest", "2", "", "- d map[0:5 1 0]"},
 	})
 }
 
@@ -243,21 +224,7 @@ func TestFailingMidway(t *testing.T) {
 	} {
 		given := func() { scripttest.Texts(tc.given...).Put(t, a.RDB) }
 		send := func() error { _, err := a.Eval(time.Minute, tc.command); return err }
-		given()
-		before := a.outcome()
-		a.Do(tc.command)
-		after := a.outcome()
-		for k, err := range scripttest.Failures(m, given, send) {
-			got := a.outcome()
-			a.state() // state fails if an expiry is missing
-			want := after
-			if err != nil {
-				want = before
-			}
-			if got != want {
-				t.Errorf("%v, then %s: command %d fails (%v) and leaves %q, want %q", tc.given, tc.command, k, err, got, want)
-			}
-		}
+		scripttest.AllOrNothing(t, m, tc.command, given, send, a.outcome)
 	}
 }
 
@@ -279,6 +246,7 @@ func TestTheRecordDoesNotStayWithoutAnExpiry(t *testing.T) {
 // outcome returns the count, the record of the call, and the answer that a waiter of generation 7
 // would get.
 func (a *asker) outcome() string {
+	a.state() // it fails if an expiry is missing
 	ctx := context.Background()
 	return a.RDB.Get(ctx, "l").Val() + ", " + a.RDB.HGet(ctx, "calls", "0").Val() + ", " + a.Ask(time.Minute, "look 7")
 }

@@ -3,7 +3,6 @@
 package leader
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,7 +52,9 @@ type state struct {
 	dead     []string // those in the queue whose places have lapsed
 }
 
-func (s state) set(ctx context.Context, rdb *redis.Client) {
+// Put puts the state to a server.
+func (s state) Put(t testing.TB, rdb redis.UniversalClient) {
+	ctx := t.Context()
 	now := rdb.Time(ctx).Val().UnixMilli()
 	if s.holder != "" {
 		rdb.HSet(ctx, lockKey, s.holder, s.count)
@@ -83,7 +84,7 @@ func (s state) set(ctx context.Context, rdb *redis.Client) {
 
 // look returns what is in Redis as text: the lock, the record, the queue and the names. It fails the
 // test if something has no expiry.
-func look(t *testing.T, rdb *redis.Client) string {
+func look(t testing.TB, rdb *redis.Client) string {
 	t.Helper()
 	ctx := t.Context()
 	var words []string
@@ -115,15 +116,7 @@ func short(owner string) string {
 	return map[string]string{mine: "mine", others: "others", third: "third"}[owner]
 }
 
-// row is one state in the table of one script. The reply is as fmt.Sprint shows it. The word "now"
-// in it stands for the server's time, and "ms" for a time in ms.
-type row struct {
-	what         string
-	before       state
-	args         []any // the first is "now+1" or "now-1", for a not-after
-	reply, after string
-	reply2       string // the reply of a second run; "": the same
-}
+type row = scripttest.Row
 
 func TestEnterScript(t *testing.T) {
 	ask := func(notAfter string, number, priority, preempts int) []any {
@@ -166,14 +159,14 @@ func TestReleaseScript(t *testing.T) {
 		reply, err := rdb.Eval(t.Context(), releaseScript.Source(), keys, append([]any{0}, call[1:]...)...).Slice()
 		return fmt.Sprint(reply[:1], err)
 	}
-	state{holder: mine, count: 1, record: mine}.set(t.Context(), rdb)
+	state{holder: mine, count: 1, record: mine}.Put(t, rdb)
 	if got := run(allKeys[:1]); got != "[1] <nil>" || look(t, rdb) != "| mine 7 who | |" {
 		t.Errorf("while the slot is on the move: %s, %s", got, look(t, rdb))
 	}
 	for _, key := range []string{recordKey, namesKey} {
 		rdb.FlushAll(t.Context())
 		rdb.Set(t.Context(), key, "precious", time.Minute)
-		state{holder: mine, count: 1}.set(t.Context(), rdb)
+		state{holder: mine, count: 1}.Put(t, rdb)
 		if got := run(allKeys); got != "[1] <nil>" || rdb.Exists(t.Context(), lockKey).Val() != 0 || rdb.Get(t.Context(), key).Val() != "precious" {
 			t.Errorf("%s is of another type: %s", key, got)
 		}
@@ -198,10 +191,9 @@ func TestTellScript(t *testing.T) {
 	})
 	t.Run("names of the dead go", func(t *testing.T) {
 		rdb := redistest.Mini(t).Client()
-		state{holder: mine, count: 1, queue: []string{others}}.set(t.Context(), rdb)
+		state{holder: mine, count: 1, queue: []string{others}}.Put(t, rdb)
 		rdb.HSet(t.Context(), namesKey, mine, "0 me", third, "0 gone")
-		future := rdb.Time(t.Context()).Val().Add(time.Minute).UnixMicro()
-		err := rdb.Eval(t.Context(), tellScript.Source(), tellKeys, append([]any{future}, call("")[1:]...)...).Err()
+		err := rdb.Eval(t.Context(), tellScript.Source(), tellKeys, scripttest.At(t, rdb, call("now+1"))...).Err()
 		if got := rdb.HKeys(t.Context(), namesKey).Val(); err != nil || !slices.Equal(got, []string{others}) {
 			t.Errorf("%v, %q", err, got)
 		}
@@ -241,61 +233,29 @@ func TestCandidatesScript(t *testing.T) {
 	})
 }
 
-// runTable runs the script in each state, on an embedded server and on a real one. On the embedded one each command
-// inside may fail as well: afterwards nothing is left without an expiry, and the next run mends the rest.
+// runTable runs the script in each state, on an embedded server and on a real one.
 func runTable(t *testing.T, script *conn.Script, keys []string, rows []row) {
 	t.Helper()
-	mini := redistest.Mini(t)
-	rdb := mini.Client(func(o *redis.Options) { o.MaxRetries = -1 })
-	for _, tc := range rows {
-		t.Run(tc.what, func(t *testing.T) {
-			tc.run(t, rdb, script.Source(), keys)
-			var args []any
-			send := func() error { return rdb.Eval(t.Context(), script.Source(), keys, args...).Err() }
-			scripttest.Mended(t, mini, func() { args = tc.given(t, rdb) }, send, nil, "")
-		})
-	}
+	table := scripttest.Table{Source: script.Source(), Keys: keys, Words: readable, Left: look}
+	table.Run(t, rows)
 	t.Run(script.Name()+" on a real server", func(t *testing.T) {
 		rdb := redistest.Server(t).Client(t)
 		for _, tc := range rows {
-			t.Run(tc.what, func(t *testing.T) { tc.run(t, rdb, script.Source(), keys) })
+			t.Run(tc.What, func(t *testing.T) { table.Twice(t, rdb, tc) })
 		}
 	})
 }
 
-// given puts the server into the state before, and returns the arguments of a run that begins now.
-func (tc row) given(t *testing.T, rdb *redis.Client) []any {
-	rdb.FlushAll(t.Context())
-	tc.before.set(t.Context(), rdb)
-	return tc.at(rdb.Time(t.Context()).Val().UnixMicro())
-}
-
-func (tc row) at(now int64) []any {
-	args := slices.Clone(tc.args)
-	args[0] = now - 1
-	if tc.args[0] == "now+1" {
-		args[0] = now + time.Minute.Microseconds()
-	}
-	return args
-}
-
-func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string) {
-	tc.given(t, rdb)
-	send := func() string {
-		now := rdb.Time(t.Context()).Val().UnixMicro()
-		reply, err := rdb.Eval(t.Context(), source, keys, tc.at(now)...).Slice()
-		redistest.Must(t, err)
-		return readable(reply, now)
-	}
-	scripttest.Twice(t, tc.what, tc.reply, tc.reply2, tc.after, send, func() string { return look(t, rdb) })
-}
-
 // readable shows a reply as text: "now" for a time or a number made of it, "now-1" for that of a
 // candidate whose priority is 1, "ms" for a time in ms, and short owners.
-func readable(reply []any, now int64) string {
-	words := make([]string, len(reply))
+func readable(reply any, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	values, now := reply.([]any), time.Now().UnixMicro()
+	words := make([]string, len(values))
 	near := func(n int64) bool { return n-now > -time.Minute.Microseconds() && n-now < time.Minute.Microseconds() }
-	for i, v := range reply {
+	for i, v := range values {
 		text := fmt.Sprint(v)
 		n, err := int64(0), error(nil)
 		if _, err = fmt.Sscan(text, &n); err != nil {

@@ -4,7 +4,6 @@
 package rlock
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,58 +30,33 @@ const (
 // epoch is the beginning of a bubble on the server's clock.
 const epoch int64 = 946684800000000
 
-// These not-afters are relative to epoch.
-const (
-	future = epoch + 3600_000_000
-	past   = epoch - 1
-)
-
 // some is a lock. Its calls run the scripts.
 var some = newResource(new(engine.Engine), "n", lockKey, new(hold.Settings))
 
-// setup prepares Redis. The clock stands at epoch.
-type setup func(ctx context.Context, rdb redis.UniversalClient)
-
-func absent(context.Context, redis.UniversalClient) {}
-
-// held is a lock that holder holds, with that count and time to live, and the token 7.
-func held(holder string, count int, ttl time.Duration) setup {
-	return func(ctx context.Context, rdb redis.UniversalClient) {
-		rdb.HSet(ctx, lockKey, holder, count)
-		if ttl > 0 {
-			rdb.PExpire(ctx, lockKey, ttl)
-		}
-		rdb.Set(ctx, tokenKey, 7, time.Minute)
+// held is a lock that holder holds, with that count and time to live, and the token 7; 0: without end.
+func held(holder string, count int, ttl time.Duration) scripttest.State {
+	lock := scripttest.State{{"HSET", lockKey, holder, count}, {"SET", tokenKey, 7, "PX", 60_000}}
+	if ttl > 0 {
+		lock = append(lock, []any{"PEXPIRE", lockKey, ttl.Milliseconds()})
 	}
+	return lock
 }
 
-// expired is a lock that ran out.
-func expired(ctx context.Context, rdb redis.UniversalClient) {
-	held(mine, 1, time.Millisecond)(ctx, rdb)
-	time.Sleep(2 * time.Millisecond)
-}
-
-// several is a lock of several holders, as a read/write lock is.
-func several(ctx context.Context, rdb redis.UniversalClient) {
-	held(other, 1, 10*time.Second)(ctx, rdb)
-	rdb.HSet(ctx, lockKey, third, 1)
-}
-
-// brokenToken is a lock beside whose token another program has put something.
-func brokenToken(ctx context.Context, rdb redis.UniversalClient) {
-	held(other, 1, 10*time.Second)(ctx, rdb)
-	rdb.Del(ctx, tokenKey)
-	rdb.LPush(ctx, tokenKey, "another program's")
-}
-
-func wrongType(ctx context.Context, rdb redis.UniversalClient) {
-	rdb.Set(ctx, lockKey, "precious", time.Minute)
-}
+var (
+	absent = scripttest.State{}
+	// expired is a lock that ran out: its token stays.
+	expired = scripttest.State{{"SET", tokenKey, 7, "PX", 60_000}}
+	// several is a lock of several holders, as a read/write lock is.
+	several = append(held(other, 1, 10*time.Second), []any{"HSET", lockKey, third, 1})
+	// brokenToken is a lock beside whose token another program has put something.
+	brokenToken = append(held(other, 1, 10*time.Second), []any{"DEL", tokenKey}, []any{"LPUSH", tokenKey, "another program's"})
+	wrongType   = scripttest.State{{"SET", lockKey, "precious", "PX", 60_000}}
+)
 
 // These are what is left at the lock's key.
 const (
 	nothing = ""
-	kept    = "the same as before"
+	kept    = scripttest.Kept
 )
 
 // by is a lock that a script has left with that holder, count and time to live; -1: without end.
@@ -90,18 +64,10 @@ func by(holder string, count int, ttl time.Duration) string {
 	return fmt.Sprintf("%s=%d for %v", holder, count, ttl)
 }
 
-// row is one state in the table of one script.
-type row struct {
-	what  string
-	setup setup
-	args  []any // what follows the keys: not-after first
-	reply string
-	after string
-	twice string // the reply of a second run; "": the same
-}
+type row = scripttest.Row
 
 func TestLockScript(t *testing.T) {
-	args := []any{future, mine, 30_000, 604_800_000}
+	args := []any{"now+1", mine, 30_000, 604_800_000}
 	runTable(t, lockScript.Source(), []string{lockKey, tokenKey}, []row{
 		{"absent", absent, args, "now", by(mine, 1, 30*time.Second), "[1 now 30000 now]"},
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000 7]", by(mine, 2, 30*time.Second), ""},
@@ -116,15 +82,15 @@ func TestLockScript(t *testing.T) {
 		{"another's, beside a broken token", brokenToken, args, "[0 now 10000 0 121007167504384 1073774592 2 1]", kept, ""},
 		{"expired", expired, args, "now", by(mine, 1, 30*time.Second), "[1 now 30000 now]"},
 		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
-		{"late", absent, []any{past, mine, 30_000, 0}, "[-1 now]", nothing, ""},
-		{"late, mine", held(mine, 1, 10*time.Second), []any{past, mine, 30_000, 0}, "[-1 now]", kept, ""},
-		{"in time", absent, []any{epoch + 4_000_000, mine, 30_000, 0}, "now", by(mine, 1, 30*time.Second), "[1 now 30000 now]"},
+		{"late", absent, []any{"now-1", mine, 30_000, 0}, "[-1 now]", nothing, ""},
+		{"late, mine", held(mine, 1, 10*time.Second), []any{"now-1", mine, 30_000, 0}, "[-1 now]", kept, ""},
 	})
 }
 
 // These are the token's own rules: it is greater than the last token, it is not behind the clock,
 // and it has its expiry.
 func TestLockScriptTokens(t *testing.T) {
+	const hour = 3600_000_000
 	for _, tc := range []struct {
 		what  string
 		last  string
@@ -137,7 +103,7 @@ func TestLockScriptTokens(t *testing.T) {
 		{"the first, for ever", "", 0, 0, fmt.Sprint(epoch), -1},
 		{"after an old one", "12", time.Minute, 604_800_000, fmt.Sprint(epoch), 7 * 24 * time.Hour},
 		{"after one of the same microsecond", fmt.Sprint(epoch), time.Minute, 604_800_000, fmt.Sprint(epoch + 1), 7*24*time.Hour + 2*time.Hour},
-		{"after one from the future", fmt.Sprint(future), time.Minute, 604_800_000, fmt.Sprint(future + 1), 7*24*time.Hour + 2*time.Hour + time.Hour},
+		{"after one from the future", fmt.Sprint(epoch + hour), time.Minute, 604_800_000, fmt.Sprint(epoch + hour + 1), 7*24*time.Hour + 2*time.Hour + time.Hour},
 		{"where Java keeps it for ever", "12", 0, 604_800_000, fmt.Sprint(epoch), -1},
 		{"for ever from now on", "12", time.Minute, 0, fmt.Sprint(epoch), -1},
 	} {
@@ -147,7 +113,7 @@ func TestLockScriptTokens(t *testing.T) {
 				if tc.last != "" {
 					rdb.Set(t.Context(), tokenKey, tc.last, tc.life)
 				}
-				reply, err := rdb.Eval(t.Context(), lockScript.Source(), []string{lockKey, tokenKey}, future, mine, 30_000, tc.keep).Result()
+				reply, err := rdb.Eval(t.Context(), lockScript.Source(), []string{lockKey, tokenKey}, epoch+hour, mine, 30_000, tc.keep).Result()
 				want := fmt.Sprintf("[1 %d 30000 %s]", epoch, tc.token)
 				if tc.token == fmt.Sprint(epoch) {
 					want = tc.token
@@ -173,66 +139,61 @@ func refused(args []any) []row {
 }
 
 func TestRecountScript(t *testing.T) {
-	args := []any{future, mine, 3, 30_000}
-	same := []any{future, mine, 3, 0}
+	args := []any{"now+1", mine, 3, 30_000}
+	same := []any{"now+1", mine, 3, 0}
 	runTable(t, some.Recount(hold.Owner{}, 0, 0).Script.Source(), []string{lockKey}, append(refused(args), []row{
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 3, 30*time.Second), ""},
 		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 3, time.Minute), ""},
 		{"mine, life as it is", held(mine, 4, 10*time.Second), same, "[1 now 10000]", by(mine, 3, 10*time.Second), ""},
 		{"mine, without end", held(mine, 2, 0), args, "[1 now 30000]", by(mine, 3, 30*time.Second), ""},
-		{"late", held(mine, 2, 10*time.Second), []any{past, mine, 3, 30_000}, "[-1 now]", kept, ""},
+		{"late", held(mine, 2, 10*time.Second), []any{"now-1", mine, 3, 30_000}, "[-1 now]", kept, ""},
 	}...))
 }
 
 func TestRenewScript(t *testing.T) {
-	args := []any{future, mine, 30_000}
+	args := []any{"now+1", mine, 30_000}
 	runTable(t, some.Renew(hold.Owner{}, 0).Script.Source(), []string{lockKey}, append(refused(args), []row{
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "now", by(mine, 2, 30*time.Second), "[1 now 30000]"},
 		{"mine, handed over", held(mine, 0, 2*time.Second), args, "now", by(mine, 1, 30*time.Second), "[1 now 30000]"},
 		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 2, time.Minute), ""},
-		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{future, mine, 0}, "[1 now 10000]", kept, ""},
-		{"mine, without end, only looked at", held(mine, 1, 0), []any{future, mine, 0}, "[1 now -1]", by(mine, 1, -1), ""},
+		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{"now+1", mine, 0}, "[1 now 10000]", kept, ""},
+		{"mine, without end, only looked at", held(mine, 1, 0), []any{"now+1", mine, 0}, "[1 now -1]", by(mine, 1, -1), ""},
 		{"mine, without end", held(mine, 1, 0), args, "[1 now 30000]", by(mine, 1, 30*time.Second), ""},
-		{"late", held(mine, 2, 10*time.Second), []any{past, mine, 30_000}, "[-1 now]", kept, ""},
+		{"late", held(mine, 2, 10*time.Second), []any{"now-1", mine, 30_000}, "[-1 now]", kept, ""},
 	}...))
 }
 
 func TestKeepScript(t *testing.T) {
-	args := []any{future, mine, 20_000}
+	args := []any{"now+1", mine, 20_000}
 	runTable(t, some.Keep(hold.Owner{}, 0).Script.Source(), []string{lockKey}, append(refused(args), []row{
 		{"mine, less left", held(mine, 1, 10*time.Second), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
 		{"mine, more left", held(mine, 1, time.Minute), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
 		{"mine, without end", held(mine, 1, 0), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
 		{"mine, counted", held(mine, 3, 10*time.Second), args, "[1 now 20000]", by(mine, 3, 20*time.Second), ""},
-		{"late", held(mine, 1, 10*time.Second), []any{past, mine, 20_000}, "[-1 now]", kept, ""},
+		{"late", held(mine, 1, 10*time.Second), []any{"now-1", mine, 20_000}, "[-1 now]", kept, ""},
 	}...))
 }
 
 // For one lock, the script for many locks replies what the script for one lock replies.
 func TestRenewManyScript(t *testing.T) {
-	args := []any{future, 30_000, mine}
+	args := []any{"now+1", 30_000, mine}
 	runTable(t, some.RenewMany().Source(), []string{lockKey}, []row{
 		{"absent", absent, args, "[1 now 1 -2]", nothing, ""},
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now]", by(mine, 2, 30*time.Second), ""},
 		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 1 60000]", by(mine, 2, time.Minute), ""},
-		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{future, 0, mine}, "[1 now 1 10000]", kept, ""},
-		{"mine, without end, only looked at", held(mine, 1, 0), []any{future, 0, mine}, "[1 now 1 -1]", by(mine, 1, -1), ""},
+		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{"now+1", 0, mine}, "[1 now 1 10000]", kept, ""},
+		{"mine, without end, only looked at", held(mine, 1, 0), []any{"now+1", 0, mine}, "[1 now 1 -1]", by(mine, 1, -1), ""},
 		{"mine, without end", held(mine, 1, 0), args, "[1 now]", by(mine, 1, 30*time.Second), ""},
 		{"another's", held(other, 1, 10*time.Second), args, "[1 now 1 -2]", kept, ""},
 		{"expired", expired, args, "[1 now 1 -2]", nothing, ""},
 		{"wrong type", wrongType, args, "[1 now 1 -3]", kept, ""},
-		{"late", held(mine, 2, 10*time.Second), []any{past, 30_000, mine}, "[-1 now]", kept, ""},
+		{"late", held(mine, 2, 10*time.Second), []any{"now-1", 30_000, mine}, "[-1 now]", kept, ""},
 	})
 	client, _, _ := strings.Cut(mine, ":")
-	many := []any{future, 30_000, client + ":0", mine, client + ":0", mine, client + ":3"}
+	many := []any{"now+1", 30_000, client + ":0", mine, client + ":0", mine, client + ":3"}
 	keys := []string{"{n}gone", lockKey, "{n}wrong", "{n}another's", "{n}mine too"}
-	among := func(ctx context.Context, rdb redis.UniversalClient) {
-		held(mine, 2, 10*time.Second)(ctx, rdb)
-		rdb.Set(ctx, "{n}wrong", "precious", 0)
-		rdb.HSet(ctx, "{n}another's", other, 1)
-		rdb.HSet(ctx, "{n}mine too", client+":3", 1)
-		rdb.PExpire(ctx, "{n}mine too", time.Minute)
-	}
+	among := append(held(mine, 2, 10*time.Second), scripttest.Texts("SET {n}wrong precious", "HSET {n}another's "+other+" 1",
+		"HSET {n}mine~too "+client+":3 1", "PEXPIRE {n}mine~too 60000")...)
 	runTable(t, some.RenewMany().Source(), keys, []row{
 		{"among others", among, many, "[1 now 1 -2 3 -3 4 -2 5 60000]", by(mine, 2, 30*time.Second), ""},
 	})
@@ -241,7 +202,7 @@ func TestRenewManyScript(t *testing.T) {
 // A server that takes no writes says so, also if no lock needs one.
 func TestRenewManyOnAServerThatTakesNoWrites(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
-	held(mine, 1, time.Minute)(t.Context(), rdb)
+	held(mine, 1, time.Minute).Put(t, rdb)
 	rdb.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1") // no server is there, so it keeps its data
 	for _, length := range []int{30_000, 90_000} {
 		args := []any{time.Now().Add(time.Minute).UnixMicro(), length, mine}
@@ -253,54 +214,26 @@ func TestRenewManyOnAServerThatTakesNoWrites(t *testing.T) {
 }
 
 func TestMoveScript(t *testing.T) {
-	args := []any{future, other, mine, 30_000}
+	args := []any{"now+1", other, mine, 30_000}
 	runTable(t, some.Move(hold.Owner{}, hold.Owner{}, 0).Script.Source(), []string{lockKey, tokenKey}, append(refused(args), []row{
 		{"the giver's", held(other, 1, 10*time.Second), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
 		{"the giver's, more left", held(other, 1, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
 		{"the giver's, counted", held(other, 4, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
-		{"the giver's, life as it is", held(other, 1, 10*time.Second), []any{future, other, mine, 0}, "[1 now 10000 7]", by(mine, 1, 10*time.Second), ""},
-		{"the giver's, without end, life as it is", held(other, 1, 0), []any{future, other, mine, 0}, "[1 now -1 7]", by(mine, 1, -1), ""},
+		{"the giver's, life as it is", held(other, 1, 10*time.Second), []any{"now+1", other, mine, 0}, "[1 now 10000 7]", by(mine, 1, 10*time.Second), ""},
+		{"the giver's, without end, life as it is", held(other, 1, 0), []any{"now+1", other, mine, 0}, "[1 now -1 7]", by(mine, 1, -1), ""},
 		{"passed before", held(mine, 1, 10*time.Second), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
-		{"the giver's, older than its token", func(ctx context.Context, rdb redis.UniversalClient) {
-			held(other, 1, 10*time.Second)(ctx, rdb)
-			rdb.Del(ctx, tokenKey)
-		}, []any{future, other, mine, 30_000, 604_800_000}, "[1 now 30000 now]", by(mine, 1, 30*time.Second), ""},
-		{"late", held(other, 1, 10*time.Second), []any{past, other, mine, 30_000}, "[-1 now]", kept, ""},
+		{"the giver's, older than its token", append(held(other, 1, 10*time.Second), []any{"DEL", tokenKey}),
+			[]any{"now+1", other, mine, 30_000, 604_800_000}, "[1 now 30000 now]", by(mine, 1, 30*time.Second), ""},
+		{"late", held(other, 1, 10*time.Second), []any{"now-1", other, mine, 30_000}, "[-1 now]", kept, ""},
 	}...))
 }
 
-// runTable runs each row twice, and with each of its commands failing.
 func runTable(t *testing.T, source string, keys []string, rows []row) {
 	t.Helper()
-	for _, tc := range rows {
-		t.Run(tc.what, func(t *testing.T) {
-			scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
-				given := func() {
-					mini.FlushAll()
-					tc.setup(t.Context(), rdb)
-				}
-				run := func() (any, error) { return rdb.Eval(t.Context(), source, keys, tc.argsNow()...).Result() }
-				send := func() string { return readable(run()) }
-				given()
-				left := func() string { return lockNow(t.Context(), rdb) }
-				want := tc.after
-				if want == kept {
-					want = left()
-				}
-				scripttest.Twice(t, tc.what, tc.reply, tc.twice, want, send, left)
-				holders := func() string { return fmt.Sprint(slices.Sorted(slices.Values(rdb.HKeys(t.Context(), lockKey).Val()))) }
-				fails := func() error { _, err := run(); return err }
-				scripttest.Mended(t, mini, given, fails, holders, holders())
-			})
-		})
+	holders := func(t testing.TB, rdb *redis.Client) string {
+		return fmt.Sprint(slices.Sorted(slices.Values(rdb.HKeys(t.Context(), lockKey).Val())))
 	}
-}
-
-// argsNow returns the row's arguments, with its not-after relative to now.
-func (tc row) argsNow() []any {
-	args := slices.Clone(tc.args)
-	args[0] = args[0].(int64) - epoch + time.Now().UnixMicro()
-	return args
+	scripttest.Table{Source: source, Keys: keys, Words: readable, Left: lockNow, Mends: holders}.Run(t, rows)
 }
 
 // readable returns a reply as text. "now" stands for the server's time, and for a token that was made of it.
@@ -326,7 +259,8 @@ func readable(reply any, err error) string {
 }
 
 // lockNow returns what is at the lock's key, as by does.
-func lockNow(ctx context.Context, rdb *redis.Client) string {
+func lockNow(t testing.TB, rdb *redis.Client) string {
+	ctx := t.Context()
 	if text := rdb.Get(ctx, lockKey).Val(); text != "" {
 		return text
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,7 +21,10 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // asker plays the scripts. The keys are m, d and t.
-type asker struct{ scripttest.Player }
+type asker struct {
+	scripttest.Player
+	table map[string]string // when state looked last
+}
 
 func newAsker(t testing.TB, rdb *redis.Client) *asker {
 	rdb.FlushAll(t.Context())
@@ -79,14 +81,7 @@ func words(command string, reply []any) string {
 //	balance <member> [moves=0] [<shard> it gives up, with the token that it has]
 func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 	w := strings.Fields(command)
-	option := func(name string, value int) int {
-		for _, word := range w {
-			if text, ok := strings.CutPrefix(word, name+"="); ok {
-				value, _ = strconv.Atoi(text)
-			}
-		}
-		return value
-	}
+	option := func(name string, value int) int { return scripttest.Option(w, name, value) }
 	member := w[1] + ":1"
 	switch w[0] {
 	case "join":
@@ -110,13 +105,18 @@ func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 	}
 }
 
-// state returns the members, ! if the lease is over, and what the table says that they have.
+// state returns the members, ! if the lease is over, and what the table says that they have. Rev must have changed if a
+// shard has come free since the last look.
 func (a *asker) state() string {
 	ctx := context.Background()
 	scripttest.Ends(a.T, a.RDB, "m", "d", "t")
 	now := a.RDB.Time(ctx).Val().UnixMilli()
 	var words []string
 	table := a.RDB.HGetAll(ctx, "d").Val()
+	if table["0"] != a.table["0"] && strings.HasSuffix(table["0"], " ") && table["rev"] == a.table["rev"] {
+		a.T.Errorf("nobody sees that a shard is free: %q after %q", table["0"], a.table["0"])
+	}
+	a.table = table
 	for _, z := range a.RDB.ZRangeWithScores(ctx, "m", 0, -1).Val() {
 		member := z.Member.(string)
 		word := strings.TrimSuffix(member, ":1")
@@ -222,6 +222,22 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"balance b", "1 2 has gives", "1 2 has gives", "a=0 b="},
 			{"balance a", "1 2 has 0 gives", "1 2 has 0 gives", "a=0 b="},
 		},
+		"late": {
+			{"join a", "1 30s", "1 30s", "a="},
+			{"late join b", "-1", "-1", "a="},
+			{"late balance a", "-1", "-1", "a="},
+			{"late renew a 60000", "-1", "-1", "a="},
+		},
+		"memory is short: nobody joins, and members keep their shards, and may give them up or leave": {
+			{"join a", "1 30s", "1 30s", "a="},
+			{"balance a", "1 1 has 0 1 2 3 gives", "1 1 has 0 1 2 3 gives", "a=0,1,2,3"},
+			{"join b", "1 30s", "1 30s", "a=0,1,2,3 b="},
+			{"memory is short", "", "", ""},
+			{"join c", "OOM", "OOM", "a=0,1,2,3 b="},
+			{"renew a 60000", "1 60s", "1 60s", "a=0,1,2,3 b="},
+			{"balance a 0", "1 2 has 1 2 3 gives 3", "1 2 has 1 2 3 gives 3", "a=1,2,3 b="},
+			{"leave a", "1", "0", "b="},
+		},
 		"another size": {
 			{"join a", "1 30s", "1 30s", "a="},
 			{"join b of=5", "0 0 4", "0 0 4", "a="},
@@ -234,81 +250,27 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 	}
 }
 
-// A key of another type is left as it is. What comes late does nothing.
+// A key of another type is left as it is.
 func TestScriptsThatChangeNothing(t *testing.T) {
-	rdb := redistest.Mini(t).Client()
-	a := newAsker(t, rdb)
-	rdb.Set(t.Context(), "m", "x", 0)
-	for _, command := range []string{"renew a 1", "leave a", "balance a", "look -1"} {
-		redistest.Equal(t, a.Ask(time.Minute, command), "WRONGTYPE", "%q (foreign, %s)", command)
-	}
-	a = newAsker(t, rdb)
-	a.Ask(time.Minute, "join a")
-	for _, command := range []string{"join b", "balance a", "renew a 60000"} {
-		if got, left := a.Ask(-time.Millisecond, command), a.state(); got != "-1" || left != "a=" {
-			t.Errorf("%s, late: %q, leaves %q", command, got, left)
-		}
-	}
-}
-
-// When memory is short nobody joins. Members keep their shards, and may give them up or leave.
-func TestOutOfMemory(t *testing.T) {
-	rdb := redistest.Server(t).Client(t)
-	a := newAsker(t, rdb)
-	a.Do("join a", "balance a", "join b")
-	scripttest.WithoutMemory(t, rdb)
-	scripttest.Play(&a.Player, []step{
-		{"join c", "OOM", "OOM", "a=0,1,2,3 b="},
-		{"renew a 60000", "1 60s", "1 60s", "a=0,1,2,3 b="},
-		{"balance a 0", "1 2 has 1 2 3 gives 3", "1 2 has 1 2 3 gives 3", "a=1,2,3 b="},
-		{"leave a", "1", "0", "b="},
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		newAsker(t, rdb).Foreign(mini, "m", "renew a 1", "leave a", "balance a", "look -1")
 	})
 }
 
 // Whichever command of a script fails, nothing is left without an expiry, a shard that was given up is announced by
 // rev, and the same request, sent once more, ends as if none had failed.
 func TestFailingMidway(t *testing.T) {
-	m := redistest.Mini(t)
-	a := newAsker(t, m.Client())
-	for _, tc := range []struct {
-		before  []string
-		command string
-	}{
-		{nil, "join a"},
-		{[]string{"join a"}, "join b"},
-		{[]string{"join a", "dead a"}, "join b of=5"},
-		{[]string{"join a"}, "renew a 60000"},
-		{[]string{"join a"}, "balance a"},
-		{[]string{"join a", "balance a", "join b"}, "balance a 0 1"},
-		{[]string{"join a", "balance a", "join b", "dead a"}, "balance b"},
-		{[]string{"join a", "balance a", "join b"}, "leave a"},
-		{[]string{"join a", "balance a"}, "leave a"},
-	} {
-		given := func() {
-			a.RDB.FlushAll(t.Context())
-			a.Do(tc.before...)
-		}
-		given()
-		reply := a.Ask(time.Minute, tc.command)
-		state := a.state()
-		again := a.Ask(time.Minute, tc.command)
-		var before map[string]string
-		table := func() map[string]string { return a.RDB.HGetAll(t.Context(), "d").Val() }
-		send := func() error {
-			before = table()
-			_, err := a.Eval(time.Minute, tc.command)
-			return err
-		}
-		for k, err := range scripttest.Failures(m, given, send) {
-			a.state() // it fails if an expiry is missing
-			if after := table(); before["0"] != after["0"] && after["rev"] == before["rev"] && len(after) > 0 && strings.HasSuffix(after["0"], " ") {
-				t.Errorf("%v, %s: command %d fails, and nobody sees that a shard is free", tc.before, tc.command, k)
-			}
-			got := a.Ask(time.Minute, tc.command)
-			if left := a.state(); !slices.Contains([]string{reply, again}, got) || left != state {
-				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",
-					tc.before, tc.command, k, err, got, left, reply, state)
-			}
-		}
-	}
+	mini := redistest.Mini(t)
+	rdb := mini.Client()
+	scripttest.Midway(mini, func() *scripttest.Player { return &newAsker(t, rdb).Player }, [][]string{
+		{"join a"},
+		{"join a", "join b"},
+		{"join a", "dead a", "join b of=5"},
+		{"join a", "renew a 60000"},
+		{"join a", "balance a"},
+		{"join a", "balance a", "join b", "balance a 0 1"},
+		{"join a", "balance a", "join b", "dead a", "balance b"},
+		{"join a", "balance a", "join b", "leave a"},
+		{"join a", "balance a", "leave a"},
+	})
 }

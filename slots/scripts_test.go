@@ -6,7 +6,6 @@ package slots
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,14 +64,7 @@ func (a *asker) words(command string, reply []any) string {
 //	renew <owner> <ms>, release <owner>, lose <owner>, free <number> <owner>, look <number>
 func parts(command string) (*conn.Script, []string, []any) {
 	w := strings.Fields(command)
-	option := func(name string, value int) int {
-		for _, word := range w {
-			if text, ok := strings.CutPrefix(word, name+"="); ok {
-				value, _ = strconv.Atoi(text)
-			}
-		}
-		return value
-	}
+	option := func(name string, value int) int { return scripttest.Option(w, name, value) }
 	switch w[0] {
 	case "acquire":
 		return acquireScript, []string{"n", "t", "w", "a"}, []any{w[1], length, option("of", 3), option("prefer", -1),
@@ -266,6 +258,21 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"dead d", "", "", ""},
 			{"acquire f of=2", "1 30s 1", "1 30s 1", "0=e 1=f"},
 		},
+		"late": {
+			{"acquire a of=1", "1 30s 0", "1 30s 0", "0=a"},
+			{"late acquire b of=1 waited=5000 marks=3000", "-1", "-1", "0=a"},
+			{"late renew a 60000", "-1", "-1", "0=a"},
+		},
+		"memory is short: no number is given, and those that have one may keep, lose and release it": {
+			{"acquire a quarantine=60000", "1 30s 0", "1 30s 0", "0=a"},
+			{"acquire b quarantine=60000", "1 30s 1", "1 30s 1", "0=a 1=b"},
+			{"memory is short", "", "", ""},
+			{"acquire c", "OOM", "OOM", "0=a 1=b"},
+			{"renew a 60000", "1 60s", "1 60s", "0=a 1=b"},
+			{"lose a", "1", "0", "0=a! 1=b"},
+			{"release b", "1", "0", "0=a!"},
+			{"free 0 a", "1", "0", ""},
+		},
 		"none outlives the leases": {
 			{"acquire a of=1", "1 30s 0", "1 30s 0", "0=a"},
 			{"acquire b of=1 waited=5000 marks=3000", "0 30s 0", "0 30s 0", "0=a ~b"},
@@ -326,81 +333,31 @@ func TestManyLeasesAreOverAtOnce(t *testing.T) {
 	}
 }
 
-// A key of another type is left as it is. What comes late does nothing.
+// A key of another type is left as it is.
 func TestScriptsThatChangeNothing(t *testing.T) {
-	rdb := redistest.Mini(t).Client()
-	a := newAsker(t, rdb)
-	rdb.Set(t.Context(), "n", "x", 0)
-	for _, command := range []string{"acquire a", "renew a 1", "release a", "lose a", "free 0 a", "look 0"} {
-		redistest.Equal(t, a.Ask(time.Minute, command), "WRONGTYPE", "%q (foreign, %s)", command)
-	}
-	if rdb.Get(t.Context(), "n").Val() != "x" || rdb.DBSize(t.Context()).Val() != 1 {
-		t.Error("something was changed")
-	}
-	a = newAsker(t, rdb)
-	a.Ask(time.Minute, "acquire a of=1")
-	for _, command := range []string{"acquire b of=1 waited=5000 marks=3000", "renew a 60000"} {
-		if got, left := a.Ask(-time.Millisecond, command), a.state(); got != "-1" || left != "0=a" {
-			t.Errorf("%s, late: %q, leaves %q", command, got, left)
-		}
-	}
-}
-
-// When memory is short nobody is given a number. Those that have one keep it, and may give it back or lose
-// it.
-func TestOutOfMemory(t *testing.T) {
-	rdb := redistest.Server(t).Client(t)
-	a := newAsker(t, rdb)
-	a.Do("acquire a quarantine=60000", "acquire b quarantine=60000")
-	scripttest.WithoutMemory(t, rdb)
-	scripttest.Play(&a.Player, []step{
-		{"acquire c", "OOM", "OOM", "0=a 1=b"},
-		{"renew a 60000", "1 60s", "1 60s", "0=a 1=b"},
-		{"lose a", "1", "0", "0=a! 1=b"},
-		{"release b", "1", "0", "0=a!"},
-		{"free 0 a", "1", "0", ""},
+	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		newAsker(t, rdb).Foreign(mini, "n", "acquire a", "renew a 1", "release a", "lose a", "free 0 a", "look 0")
 	})
 }
 
 // Whichever command of a script fails, nothing is left without an expiry or an owner, and the same
 // request, sent once more, ends as if none had failed.
 func TestFailingMidway(t *testing.T) {
-	m := redistest.Mini(t)
-	a := newAsker(t, m.Client())
-	for _, tc := range []struct {
-		before  []string
-		command string
-	}{
-		{nil, "acquire a"},
-		{[]string{"acquire a"}, "acquire a"},
-		{[]string{"acquire a"}, "acquire b prefer=2 quarantine=1000"},
-		{[]string{"acquire a", "lapse 0"}, "acquire b"},
-		{[]string{"acquire a", "lapse 0"}, "acquire b of=4"},
-		{[]string{"acquire a of=1"}, "acquire b of=1 waited=0 marks=3000"},
-		{[]string{"acquire a of=1", "acquire b of=1 waited=0 marks=3000", "release a"}, "acquire b of=1"},
-		{[]string{"acquire a"}, "renew a 60000"},
-		{[]string{"acquire a", "acquire b"}, "release a"},
-		{[]string{"acquire a quarantine=1000"}, "lose a"},
-		{[]string{"acquire a"}, "free 0 a"},
-	} {
-		given := func() {
-			a = newAsker(t, a.RDB)
-			a.Do(tc.before...)
-		}
-		given()
-		reply := a.Ask(time.Minute, tc.command)
-		state := a.state()
-		again := a.Ask(time.Minute, tc.command)
-		send := func() error { _, err := a.Eval(time.Minute, tc.command); return err }
-		for k, err := range scripttest.Failures(m, given, send) {
-			a.state() // it fails if an expiry or an owner is missing
-			got := a.Ask(time.Minute, tc.command)
-			if left := a.state(); !slices.Contains([]string{reply, again}, got) || left != state {
-				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",
-					tc.before, tc.command, k, err, got, left, reply, state)
-			}
-		}
-	}
+	mini := redistest.Mini(t)
+	rdb := mini.Client()
+	scripttest.Midway(mini, func() *scripttest.Player { return &newAsker(t, rdb).Player }, [][]string{
+		{"acquire a"},
+		{"acquire a", "acquire a"},
+		{"acquire a", "acquire b prefer=2 quarantine=1000"},
+		{"acquire a", "lapse 0", "acquire b"},
+		{"acquire a", "lapse 0", "acquire b of=4"},
+		{"acquire a of=1", "acquire b of=1 waited=0 marks=3000"},
+		{"acquire a of=1", "acquire b of=1 waited=0 marks=3000", "release a", "acquire b of=1"},
+		{"acquire a", "renew a 60000"},
+		{"acquire a", "acquire b", "release a"},
+		{"acquire a quarantine=1000", "lose a"},
+		{"acquire a", "free 0 a"},
+	})
 }
 
 // If neither the expiry can be set nor the number be taken back, nothing stays without an expiry.

@@ -3,6 +3,8 @@
 package scripttest
 
 import (
+	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // Step is a command with its reply, the reply to a second sending, and what is left after each.
@@ -53,14 +56,74 @@ func (p *Player) Do(commands ...string) {
 	}
 }
 
-// Play sends each command twice.
+// Play sends each command twice. "late acquire a" comes after its not-after. After "memory is short" a real server has
+// none left; an embedded one always has enough, so there the play ends.
 func Play[S ~struct{ Command, Reply, Again, Left string }](p *Player, steps []S) {
 	p.T.Helper()
 	for _, each := range steps {
 		s := Step(each)
-		if p.Set(strings.Fields(s.Command)) {
+		switch words := strings.Fields(s.Command); {
+		case s.Command == "memory is short":
+			if err := p.RDB.ConfigSet(context.Background(), "maxmemory", "1").Err(); err != nil {
+				if !strings.Contains(err.Error(), "unknown command") {
+					p.T.Error(err)
+				}
+				return
+			}
+			p.T.Cleanup(func() { p.RDB.ConfigSet(context.Background(), "maxmemory", "0") })
+			continue
+		case p.Set(words):
 			continue
 		}
-		Twice(p.T, s.Command, s.Reply, s.Again, s.Left, func() string { return p.Ask(time.Minute, s.Command) }, p.Left)
+		left, command := time.Minute, s.Command
+		if rest, late := strings.CutPrefix(command, "late "); late {
+			left, command = -time.Millisecond, rest
+		}
+		Twice(p.T, s.Command, s.Reply, s.Again, s.Left, func() string { return p.Ask(left, command) }, p.Left)
 	}
+}
+
+// Foreign has a value of another program at the key. Each command says so, and changes nothing.
+func (p *Player) Foreign(mini *redistest.MiniServer, key string, commands ...string) {
+	p.T.Helper()
+	p.RDB.FlushAll(context.Background())
+	p.RDB.Set(context.Background(), key, "precious", 0)
+	for _, c := range commands {
+		Unchanged(p.T, mini, c, "WRONGTYPE", func() ([]any, error) { return p.Eval(time.Minute, c) })
+	}
+}
+
+// Midway has plays in which the last command is sent again and again, each time by a fresh player, and each time
+// another command of its script fails. Left must find nothing amiss, and the next sending ends as if none had failed.
+func Midway(mini *redistest.MiniServer, fresh func() *Player, plays [][]string) {
+	for _, play := range plays {
+		last := len(play) - 1
+		var p *Player
+		given := func() {
+			p = fresh()
+			p.Do(play[:last]...)
+			p.Left()
+		}
+		ask := func() string { return p.Ask(time.Minute, play[last]) }
+		given()
+		reply, left := ask(), p.Left()
+		again := ask()
+		send := func() error { _, err := p.Eval(time.Minute, play[last]); return err }
+		for k, err := range Failures(mini, given, send) {
+			p.Left()
+			if got, now := ask(), p.Left(); got != reply && got != again || now != left {
+				p.T.Errorf("%q: command %d fails (%v), and then %q leaves %q, want %q and %q", play, k, err, got, now, reply, left)
+			}
+		}
+	}
+}
+
+// Option returns the number of an option of a command, such as of=3, or else the number that is given.
+func Option(words []string, name string, number int) int {
+	for _, word := range words {
+		if text, ok := strings.CutPrefix(word, name+"="); ok {
+			number, _ = strconv.Atoi(text)
+		}
+	}
+	return number
 }

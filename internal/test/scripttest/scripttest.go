@@ -90,6 +90,17 @@ func Text(reply []any, err error) string {
 	return strings.Join(words, " ")
 }
 
+// TextAnew is Text, but a number that was made of the server's clock is "new".
+func TextAnew(reply []any, err error) string {
+	reply = slices.Clone(reply)
+	for i, v := range reply {
+		if number, ok := v.(int64); ok && number > 1_000_000_000_000 {
+			reply[i] = "new"
+		}
+	}
+	return Text(reply, err)
+}
+
 // Code returns the kind of error that a script answered with.
 func Code(err error) string {
 	for _, code := range []string{"WRONGTYPE", "NOPERMITS", "OOM", "injected", "NOPERM", "can't run this command"} {
@@ -156,6 +167,23 @@ func Failures(mini *redistest.MiniServer, given func(), send func() error) iter.
 	}
 }
 
+// AllOrNothing sends a request in the same state again and again, and each time another command of it fails. If it says
+// so, nothing is changed. Otherwise everything is done.
+func AllOrNothing(t testing.TB, mini *redistest.MiniServer, what string, given func(), send func() error, state func() string) {
+	t.Helper()
+	given()
+	before := state()
+	redistest.Must(t, send())
+	after := state()
+	for k, err := range Failures(mini, given, send) {
+		want := after
+		if err != nil {
+			want = before
+		}
+		redistest.Equal(t, state(), want, "%q is left, want %q (%s, command %d fails: %v)", want, what, k, err)
+	}
+}
+
 // Mended sends a request in the same state again and again, and each time another command of it fails. Then no key is
 // without an expiry, unless one is before or in the end, and the next sending is answered as usual,
 // and leaves what is wanted, unless left is nil.
@@ -179,4 +207,83 @@ func Mended(t testing.TB, mini *redistest.MiniServer, given func(), send func() 
 			t.Errorf("command %d failed, and the next run leaves\n     %q\nwant %q", k, left(), want)
 		}
 	}
+}
+
+// Row is one state in the table of a script. The first argument is "now+1" or "now-1" for a not-after; one that is not
+// a text stays as it is.
+type Row = struct {
+	What         string
+	Before       Putter
+	Args         []any
+	Reply, After string
+	Again        string // the reply to a second sending; "": the same
+}
+
+// Putter is a state that can be put to an empty server.
+type Putter interface {
+	Put(t testing.TB, rdb redis.UniversalClient)
+}
+
+// Table has what its rows share.
+type Table struct {
+	Source string // of the script
+	Keys   []string
+	Words  func(reply any, err error) string
+	Left   func(t testing.TB, rdb *redis.Client) string // what the server has
+	Mends  func(t testing.TB, rdb *redis.Client) string // what is left once a run has mended one that failed; nil: anything
+}
+
+// Kept is After in a row that changes nothing.
+const Kept = "the same as before"
+
+// Run runs the script of each row twice, and with each of its commands failing.
+func (tb Table) Run(t *testing.T, rows []Row) {
+	t.Helper()
+	for _, r := range rows {
+		t.Run(r.What, func(t *testing.T) {
+			OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+				tb.Twice(t, rdb, r)
+				given := func() { put(t, rdb, r) }
+				send := func() error { return redistest.Err(tb.send(t, rdb, r.Args)) }
+				if tb.Mends == nil {
+					Mended(t, mini, given, send, nil, "")
+					return
+				}
+				left := func() string { return tb.Mends(t, rdb) }
+				Mended(t, mini, given, send, left, left())
+			})
+		})
+	}
+}
+
+// Twice runs the script of a row twice.
+func (tb Table) Twice(t testing.TB, rdb *redis.Client, r Row) {
+	t.Helper()
+	put(t, rdb, r)
+	left := func() string { return tb.Left(t, rdb) }
+	if r.After == Kept {
+		r.After = left()
+	}
+	Twice(t, r.What, r.Reply, r.Again, r.After, func() string { return tb.Words(tb.send(t, rdb, r.Args)) }, left)
+}
+
+func put(t testing.TB, rdb *redis.Client, r Row) {
+	rdb.FlushAll(context.Background())
+	r.Before.Put(t, rdb)
+}
+
+func (tb Table) send(t testing.TB, rdb *redis.Client, args []any) (any, error) {
+	return rdb.Eval(context.Background(), tb.Source, tb.Keys, At(t, rdb, args)...).Result()
+}
+
+// At returns arguments with a time as the first of them: "now+1" is in a minute, and "now-1" has just gone.
+func At(t testing.TB, rdb *redis.Client, args []any) []any {
+	args = slices.Clone(args)
+	switch args[0] {
+	case "now+1":
+		args[0] = Now(t, rdb) + time.Minute.Microseconds()
+	case "now-1":
+		args[0] = Now(t, rdb) - 1
+	}
+	return args
 }

@@ -164,20 +164,12 @@ func TestCheckReplicated(t *testing.T) {
 	master := redistest.Server(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr())
 	replica := redistest.Server(t, "--appendonly", "yes", "--replicaof", host, port)
-	redistest.Eventually(t, 20*time.Second, "the replica is in sync", func() error {
-		n, err := master.Admin().Do(t.Context(), "WAIT", 1, 100).Int()
-		if err == nil && n != 1 {
-			err = errors.New("it is not")
-		}
-		return err
-	})
+	redistest.InSync(t, master, 1)
 	if got := problems(t, clienttest.OpenClient(t, master.Client(t))); !slices.Equal(got, []holdfast.Problem{holdfast.Replication}) {
 		t.Errorf("Check of a master found %q, want replication", got)
 	}
 	// Check of a replica returns with a finding: no caller can lock on a replica.
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	findings, err := clienttest.OpenClient(t, replica.Client(t)).Check(ctx)
+	findings, err := clienttest.OpenClient(t, replica.Client(t)).Check(clienttest.Generous(t))
 	if !slices.ContainsFunc(findings, func(f holdfast.Finding) bool { return f.Problem == holdfast.Replication }) {
 		t.Errorf("Check of a replica found %v, %v, want replication", findings, err)
 	}
@@ -186,8 +178,7 @@ func TestCheckReplicated(t *testing.T) {
 func TestCheckSaysThatAClientWaitsForReplicasInVain(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t, "--appendonly", "yes")
-	must(t, server.Admin().Do(t.Context(), "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-wait").Err())
-	as := func(o *redis.Options) { o.Username, o.Password = "app", "pw" }
+	as := clienttest.User(t, server, "app", "~*", "&*", "+@all", "-wait")
 	waits := clienttest.OpenClient(t, server.Client(t, as), holdfast.WithReplicas(2))
 	if got, want := problems(t, waits), []holdfast.Problem{holdfast.Replication, holdfast.Rights}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -290,24 +281,21 @@ func TestCheckFindsCommandsThatTheServerDoesNotHave(t *testing.T) {
 	}
 }
 
-// Check says so if the Client is to say who it is, and may not.
+// Check says so if the Client is to say who it is, and may not. One rule for its prefix gives a Client all its rights.
 func TestCheckTheRightsOfAnIdentity(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t, "--appendonly", "yes")
 	for what, want := range map[string]int{"+@all ~*": 0, "+evalsha +eval +time +ping +info ~holdfast_client:{holdfast}:* +del +pexpire +hset +hget": 0, "+@all ~holdfast:* ~*{holdfast:*": 1, "+@all ~* -hset": 1} {
 		rules := append(strings.Fields(what), "allchannels")
 		c := clienttest.OpenClient(t, s.Client(t, clienttest.User(t, s, "u", rules...)), holdfast.WithIdentity("pod"))
-		findings, err := checked(t, c)
-		redistest.Check(t, err)
-		found := 0
-		for _, f := range findings {
-			if f.Kind == "identity" && f.Problem == holdfast.Rights && f.Server == s.Addr() {
-				found++
-			}
+		if got := refusals(t, c); got["identity"] != want {
+			t.Errorf("%s: Check found %v", what, got)
 		}
-		if found != want {
-			t.Errorf("%s: Check found %v", what, findings)
-		}
+	}
+	as := clienttest.User(t, s, "app", "~app:*", "&app:*", "+@all")
+	c := clienttest.OpenClient(t, s.Client(t, as), holdfast.WithKeyPrefix("app:"), holdfast.WithIdentity("pod"))
+	if got := refusals(t, c, "", "orders"); len(got) > 0 {
+		t.Errorf("with all rights for its prefix: Check found %v", got)
 	}
 }
 
@@ -354,10 +342,8 @@ func TestCheckOfAServerThatIsGone(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			unreachable(t, func(t *testing.T, c *holdfast.Client, _ *redistest.MiniServer, proxy *redistest.FaultProxy) {
 				fail(proxy)
-				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-				defer cancel()
 				began := time.Now()
-				if findings, err := c.Check(ctx); err == nil || time.Since(began) > 500*time.Millisecond {
+				if findings, err := c.Check(redistest.Within(t, 500*time.Millisecond)); err == nil || time.Since(began) > 500*time.Millisecond {
 					t.Errorf("after %v Check found %v, %v", time.Since(began), findings, err)
 				}
 			})
@@ -365,21 +351,22 @@ func TestCheckOfAServerThatIsGone(t *testing.T) {
 	}
 }
 
-// A server that is far away answers each question, and nothing is found. If Check's context ends before all is tried out,
-// Check returns that.
+// A server that is far away answers each question, and nothing is found, also where scripts may not publish. If Check's
+// context ends before all is tried out, Check returns that.
 func TestCheckOfAServerThatIsFarAway(t *testing.T) {
-	unreachable(t, func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy) {
-		server.SetInfo("aof_enabled:1")
-		proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
-		if findings, err := c.Check(t.Context()); len(findings) > 0 || err != nil {
-			t.Errorf("Check found %v, %v", findings, err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
-		defer cancel()
-		findings, err := c.Check(ctx)
-		world.WantErr(t, err, context.DeadlineExceeded)
-		world.Equal(t, len(findings), 0, "it found %d, want %d")
-	})
+	for _, how := range []redistest.Strictness{redistest.AnyScript, redistest.NoPubSub} {
+		unreachable(t, func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy) {
+			server.CheckScripts(how)
+			server.SetInfo("aof_enabled:1")
+			proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Delay(100 * time.Millisecond) })
+			if findings, err := c.Check(t.Context()); len(findings) > 0 || err != nil {
+				t.Errorf("Check found %v, %v", findings, err)
+			}
+			findings, err := c.Check(redistest.Within(t, 600*time.Millisecond))
+			world.WantErr(t, err, context.DeadlineExceeded)
+			world.Equal(t, len(findings), 0, "it found %d, want %d")
+		})
+	}
 }
 
 func TestKindsOfConnection(t *testing.T) {
@@ -394,20 +381,17 @@ func TestKindsOfConnection(t *testing.T) {
 	secret := clienttest.User(t, s, "app", "~*", "&*", "+@all")
 	overTLS := func(o *redis.Options) { o.Addr, o.TLSConfig = tlsAddr, &tls.Config{RootCAs: authority.Trust} }
 	overUnix := func(o *redis.Options) { o.Network, o.Addr = "unix", socket }
-	for _, tc := range []struct {
-		name string
-		opts []func(*redis.Options)
-	}{
-		{"plain", nil},
-		{"ACL user", []func(*redis.Options){secret}},
-		{"TLS", []func(*redis.Options){overTLS}},
-		{"TLS and ACL user", []func(*redis.Options){overTLS, secret}},
-		{"unix socket", []func(*redis.Options){overUnix}},
-		{"another database", []func(*redis.Options){func(o *redis.Options) { o.DB = 7 }}},
+	for what, of := range map[string][]func(*redis.Options){
+		"plain":            nil,
+		"ACL user":         {secret},
+		"TLS":              {overTLS},
+		"TLS and ACL user": {overTLS, secret},
+		"unix socket":      {overUnix},
+		"another database": {func(o *redis.Options) { o.DB = 7 }},
 	} {
 		for _, protocol := range []int{2, 3} {
-			t.Run(fmt.Sprintf("%s RESP%d", tc.name, protocol), func(t *testing.T) {
-				opts := append(slices.Clone(tc.opts), func(o *redis.Options) { o.Protocol = protocol })
+			t.Run(fmt.Sprintf("%s RESP%d", what, protocol), func(t *testing.T) {
+				opts := append(slices.Clone(of), func(o *redis.Options) { o.Protocol = protocol })
 				useAll(t, s.Client(t, opts...), s.Client(t, opts...))
 			})
 		}
@@ -427,9 +411,8 @@ func useAll(t *testing.T, one, two *redis.Client) {
 	inner, err := m.Lock(l.Context(clienttest.Generous(t)))
 	must(t, err)
 	world.WantErr(t, errOf(b.Mutex(name).TryLock(clienttest.Generous(t))), holdfast.ErrBusy)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	world.WantErr(t, errOf(b.Mutex(name).Lock(ctx)), holdfast.ErrBusy, context.DeadlineExceeded)
+	short := redistest.Within(t, 50*time.Millisecond)
+	world.WantErr(t, errOf(b.Mutex(name).Lock(short)), holdfast.ErrBusy, context.DeadlineExceeded)
 	must(t, l.Extend(clienttest.Generous(t), time.Minute))
 	clienttest.StillHeld(t, one, name, l)
 	granted := make(chan struct{})

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -135,6 +134,7 @@ func (w wait) between(t *testing.T, holder, waiter *holdfast.Client) time.Durati
 	return over.Sub(freed)
 }
 
+// Where the message is lost, the next poll finds the release.
 func TestAReleaseIsToldWhereScriptsMayNotPublish(t *testing.T) {
 	for _, w := range waits() {
 		t.Run(w.kind, func(t *testing.T) {
@@ -150,6 +150,15 @@ func TestAReleaseIsToldWhereScriptsMayNotPublish(t *testing.T) {
 			}
 			if published == 0 {
 				t.Error("nothing was published")
+			}
+			took = w.play(t, redistest.NoPubSub, func(c redistest.Command) redistest.Fault {
+				if c.Name == "PUBLISH" {
+					return redistest.ReplyError("ERR lost")
+				}
+				return redistest.Pass
+			})
+			if took < 5*time.Millisecond || took > 1250*time.Millisecond {
+				t.Errorf("the waiter came %v after the release whose message was lost, want the next poll", took)
 			}
 		})
 	}
@@ -215,43 +224,18 @@ func TestACrowdWhereScriptsMayNotPublish(t *testing.T) {
 	})
 }
 
-// Check works there, and has nothing to say.
-func TestCheckWhereScriptsMayNotPublish(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		server := redistest.Mini(t)
-		server.SetInfo("maxmemory:0")
-		server.CheckScripts(redistest.NoPubSub)
-		c := clienttest.OpenClient(t, server.Client())
-		findings, err := c.Check(t.Context())
-		if err != nil || len(findings) > 0 {
-			t.Errorf("findings %v, %v", findings, err)
-		}
-	})
-}
-
 // A Client that closes right after a release has told it.
 func TestTheLastReleaseBeforeCloseIsTold(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		server := redistest.Mini(t)
-		server.CheckScripts(redistest.NoPubSub)
-		holder, waiter := holdfast.New(server.Client()), clienttest.OpenClient(t, server.Client())
-		l := clienttest.Grab(t, holder.Mutex("m"))
-		granted := make(chan time.Time)
-		go func() {
-			next := clienttest.Grab(t, waiter.Mutex("m"))
-			granted <- time.Now()
-			clienttest.GiveBack(t, next)
-		}()
-		time.Sleep(300 * time.Millisecond)
-		synctest.Wait()
-		freed := time.Now()
-		clienttest.GiveBack(t, l)
-		must(t, holder.Close())
-		if took := (<-granted).Sub(freed); took > 5*time.Millisecond {
-			t.Errorf("the waiter came %v after the release", took)
-		}
-		synctest.Wait()
-	})
+	w := waits()[0]
+	hold := w.hold
+	w.hold = func(ctx context.Context, c *holdfast.Client) (func(context.Context) error, error) {
+		free, err := hold(ctx, c)
+		return func(ctx context.Context) error { return errors.Join(free(ctx), c.Close()) }, err
+	}
+	took := w.play(t, redistest.NoPubSub, func(redistest.Command) redistest.Fault { return redistest.Pass })
+	if took > 5*time.Millisecond {
+		t.Errorf("the waiter came %v after the release", took)
+	}
 }
 
 // The quiet forms run on a real server too. A proxy refuses the others.
@@ -323,31 +307,4 @@ func TestAPrefixIsOfTheClient(t *testing.T) {
 		}
 		must(t, l.Release(t.Context()))
 	})
-}
-
-// Check finds that a user with the keys and channels of the prefix may do everything.
-func TestOneRuleForThePrefixIsEnough(t *testing.T) {
-	t.Parallel()
-	server := redistest.Server(t, "--appendonly", "yes")
-	as := clienttest.User(t, server, "app", "~app:*", "&app:*", "+@all")
-	c := clienttest.OpenClient(t, server.Client(t, as), holdfast.WithKeyPrefix("app:"), holdfast.WithIdentity("test"))
-	if got := refusals(t, c, "", "orders"); len(got) > 0 {
-		t.Errorf("Check found %v", got)
-	}
-}
-
-func TestAReleaseIsFoundWhereItsMessageIsLost(t *testing.T) {
-	for _, w := range waits() {
-		t.Run(w.kind, func(t *testing.T) {
-			took := w.play(t, redistest.NoPubSub, func(c redistest.Command) redistest.Fault {
-				if c.Name == "PUBLISH" {
-					return redistest.ReplyError("ERR lost")
-				}
-				return redistest.Pass
-			})
-			if took < 5*time.Millisecond || took > 1250*time.Millisecond {
-				t.Errorf("the waiter came %v after the release, want the next poll", took)
-			}
-		})
-	}
 }

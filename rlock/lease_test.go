@@ -266,18 +266,6 @@ func TestAReleaseThatAnotherHasOvertakenFindsAnotherType(t *testing.T) {
 	})
 }
 
-// A lease that is granted after its MaxHold is over is given back, and the error says why.
-func TestMaxHoldThatIsOverBeforeTheAnswer(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		m := p.Mutex(world.Name, holdfast.MaxHold(time.Nanosecond))
-		p.On(world.LockRun, 1, redistest.Delay(time.Millisecond))
-		world.WantErr(t, second(m.Lock(t.Context())), holdfast.ErrMaxHold)
-		w.At(w.Now() + time.Second)
-		w.WantFree()
-	})
-}
-
 // An Extend that a Release has overtaken says that the lease was released.
 func TestExtendThatAReleaseHasOvertakenSaysReleased(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {

@@ -24,23 +24,26 @@ func asked(l *holdfast.Lease) bool {
 	}
 }
 
+// askFor asks for the lock, and fails the test unless it is held or not, as wanted.
+func askFor(w *world.World, p *world.Process, want bool) {
+	w.T.Helper()
+	if held, err := p.MyLock.Ask(w.T.Context()); held != want || err != nil {
+		w.T.Errorf("held: %v (%v), want %v", held, err, want)
+	}
+}
+
 // A holder is asked by whoever waits, here or elsewhere, and by Ask; at once if the message comes, and at the next poll
 // if it does not.
 func TestAsked(t *testing.T) {
 	const at, poll = 24800 * time.Millisecond, 1250 * time.Millisecond
-	ask := func(w *world.World, m *rlock.Mutex) {
-		if held, err := m.Ask(w.T.Context()); !held || err != nil {
-			w.T.Fatalf("asked: %v (%v)", held, err)
-		}
-	}
 	for what, tc := range map[string]struct {
 		muted  bool
 		ask    func(w *world.World, p, q *world.Process)
 		latest time.Duration
 	}{
-		"Ask":                     {false, func(w *world.World, _, q *world.Process) { ask(w, q.MyLock) }, 0},
-		"Ask of its own process":  {false, func(w *world.World, p, _ *world.Process) { ask(w, p.MyLock) }, 0},
-		"Ask, no message":         {true, func(w *world.World, _, q *world.Process) { ask(w, q.MyLock) }, poll},
+		"Ask":                     {false, func(w *world.World, _, q *world.Process) { askFor(w, q, true) }, 0},
+		"Ask of its own process":  {false, func(w *world.World, p, _ *world.Process) { askFor(w, p, true) }, 0},
+		"Ask, no message":         {true, func(w *world.World, _, q *world.Process) { askFor(w, q, true) }, poll},
 		"a waiter":                {false, func(w *world.World, _, q *world.Process) { w.GoLock(w.T.Context(), q.MyLock) }, poll},
 		"a waiter of its process": {false, func(w *world.World, p, _ *world.Process) { w.GoLock(w.T.Context(), p.MyLock) }, poll},
 		"a try": {false, func(w *world.World, _, q *world.Process) {
@@ -79,14 +82,9 @@ func TestAsked(t *testing.T) {
 func TestAnAskConcernsTheHolder(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
-		ask := func(want bool) {
-			if held, err := q.MyLock.Ask(t.Context()); held != want || err != nil {
-				t.Errorf("held: %v (%v), want %v", held, err, want)
-			}
-		}
-		ask(false)
+		askFor(w, q, false)
 		l := w.Lock(t.Context(), p.MyLock)
-		ask(true)
+		askFor(w, q, true)
 		w.At(20 * time.Second)
 		<-l.Asked()
 		world.Within(t, "asked", w.Now(), 20*time.Second, 20*time.Second+10*time.Millisecond)
@@ -105,20 +103,20 @@ func TestAnAskConcernsTheHolder(t *testing.T) {
 func TestSupersede(t *testing.T) {
 	const at, poll = 24800 * time.Millisecond, 1250 * time.Millisecond
 	for what, tc := range map[string]struct {
-		other  func(p, q *world.Process) *world.Process // the process of the newest
-		script string
-		fault  redistest.Fault // that both processes meet at the next run of the script
+		of     int    // the process of the newest: 0 is the holder's
+		script string // of which the next run of both processes meets the fault
+		fault  redistest.Fault
 		muted  bool
 		latest time.Duration // until the holder knows
 	}{
-		"another process":  {other: anotherProcess},
-		"the same process": {other: theSameProcess},
-		"no message":       {other: anotherProcess, muted: true, latest: poll},
-		"a lost request":   {anotherProcess, world.ClaimRun, redistest.DropBefore, false, 5 * time.Second},
-		"a lost reply":     {anotherProcess, world.ClaimRun, redistest.CloseAfterExec, false, 5 * time.Second},
-		"half a reply":     {anotherProcess, world.ClaimRun, redistest.HalfReply, false, 5 * time.Second},
-		"a lost grant":     {anotherProcess, world.EnterRun, redistest.CloseAfterExec, false, 5 * time.Second},
-		"a slow reply":     {anotherProcess, world.ClaimRun, redistest.DelayReply(900 * time.Millisecond), false, 5 * time.Second},
+		"another process":  {of: 1},
+		"the same process": {of: 0},
+		"no message":       {of: 1, muted: true, latest: poll},
+		"a lost request":   {1, world.ClaimRun, redistest.DropBefore, false, 5 * time.Second},
+		"a lost reply":     {1, world.ClaimRun, redistest.CloseAfterExec, false, 5 * time.Second},
+		"half a reply":     {1, world.ClaimRun, redistest.HalfReply, false, 5 * time.Second},
+		"a lost grant":     {1, world.EnterRun, redistest.CloseAfterExec, false, 5 * time.Second},
+		"a slow reply":     {1, world.ClaimRun, redistest.DelayReply(900 * time.Millisecond), false, 5 * time.Second},
 	} {
 		play(t, what, func(t *testing.T, w *world.World) {
 			p, q := w.Process(), w.Process()
@@ -133,15 +131,13 @@ func TestSupersede(t *testing.T) {
 				p.On(tc.script, 1, tc.fault)
 				q.On(tc.script, 1, tc.fault)
 			}
-			newest := w.GoLock(t.Context(), tc.other(p, q).Mutex(world.Name, holdfast.Supersede()))
+			newest := w.GoLock(t.Context(), []*world.Process{p, q}[tc.of].Mutex(world.Name, holdfast.Supersede()))
 			ends(ctx.Done())
 			world.WantEnd(t, ctx, holdfast.ErrSuperseded)
 			world.Within(t, "superseded", w.Now(), at, at+tc.latest)
 			time.Sleep(time.Second)
-			select {
-			case <-newest.Done:
+			if !newest.Pending() {
 				t.Error("the newest is granted before the holder has stopped")
-			default:
 			}
 			world.WantErr(t, l.Release(t.Context()), holdfast.ErrSuperseded)
 			next := granted(t, newest)
@@ -162,9 +158,6 @@ func ends(c <-chan struct{}) {
 	case <-time.After(10 * time.Minute):
 	}
 }
-
-func anotherProcess(_, q *world.Process) *world.Process { return q }
-func theSameProcess(p, _ *world.Process) *world.Process { return p }
 
 // A holder that does not stop has its grace, or else the rest of its lease. What AtLeast asks for stays.
 func TestSupersede_AHolderThatDoesNotStop(t *testing.T) {
@@ -240,6 +233,12 @@ func TestSupersede_InBetween(t *testing.T) {
 		w.At(2 * time.Second)
 		return l
 	}
+	// extends asks for an Extend that gets through after 300 ms.
+	extends := func(ctx context.Context, p *world.Process, l *holdfast.Lease) {
+		p.On(world.RenewRun, 1, redistest.Delay(300*time.Millisecond))
+		go l.Extend(ctx, time.Minute)
+		time.Sleep(10 * time.Millisecond)
+	}
 	// late holds the lock, and asks for an Extend that gets through 50 s after the start, and then meets that fault.
 	late := func(ctx context.Context, w *world.World, p *world.Process, then func() redistest.Fault) {
 		l := hold(w, p, holdfast.Grace(70*time.Second), holdfast.Renewed(10*time.Minute))
@@ -302,10 +301,7 @@ func TestSupersede_InBetween(t *testing.T) {
 			}
 		}, 14 * time.Second, 17 * time.Second},
 		"an Extend is under way": {func(t *testing.T, w *world.World, p *world.Process) {
-			l := hold(w, p, grace)
-			p.On(world.RenewRun, 1, redistest.Delay(300*time.Millisecond))
-			go l.Extend(context.Background(), time.Minute)
-			time.Sleep(10 * time.Millisecond)
+			extends(context.Background(), p, hold(w, p, grace))
 		}, time.Second, 4 * time.Second},
 		"the holder has released before it knows": {func(t *testing.T, w *world.World, p *world.Process) {
 			l := hold(w, p)
@@ -334,13 +330,7 @@ func TestSupersede_InBetween(t *testing.T) {
 		}, 10 * time.Second, 13 * time.Second},
 		"an Extend is given up, and comes late": {func(t *testing.T, w *world.World, p *world.Process) {
 			l := hold(w, p, grace)
-			p.On(world.RenewRun, 1, redistest.Delay(300*time.Millisecond))
-			go func() {
-				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-				defer cancel()
-				_ = l.Extend(ctx, time.Minute)
-			}()
-			time.Sleep(10 * time.Millisecond)
+			extends(redistest.Within(t, 100*time.Millisecond), p, l)
 		}, time.Second, 13 * time.Second},
 		"an Extend gets through long after": {func(t *testing.T, w *world.World, p *world.Process) {
 			late(context.Background(), w, p, func() redistest.Fault { return redistest.Pass })
@@ -356,11 +346,9 @@ func TestSupersede_InBetween(t *testing.T) {
 			other := w.Lock(t.Context(), p.Mutex("other"))
 			time.AfterFunc(10*time.Second, func() { _ = other.Release(context.Background()) })
 			l := hold(w, p, grace)
-			p.On(world.RenewRun, 1, redistest.Delay(300*time.Millisecond))
 			go func() { _ = p.Shutdown(t.Context()) }()
 			synctest.Wait()
-			go l.Extend(context.Background(), time.Minute)
-			time.Sleep(10 * time.Millisecond)
+			extends(context.Background(), p, l)
 		}, time.Second, 4 * time.Second},
 		"the inner lease alone has a grace": {func(t *testing.T, w *world.World, p *world.Process) {
 			l := hold(w, p)

@@ -257,11 +257,6 @@ func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 // the next holder dies, others would wait for as long.
 func TestCohort_NotALongerHold(t *testing.T) {
 	const soon = 50 * time.Millisecond
-	inTime := func(t *testing.T, d time.Duration) context.Context {
-		ctx, cancel := context.WithTimeout(t.Context(), d)
-		t.Cleanup(cancel)
-		return ctx
-	}
 	for what, prolong := range map[string]func(t *testing.T, w *world.World, p *world.Process, l *holdfast.Lease){
 		"an Extend": func(t *testing.T, _ *world.World, _ *world.Process, l *holdfast.Lease) {
 			must(t, l.Extend(t.Context(), time.Hour))
@@ -273,7 +268,7 @@ func TestCohort_NotALongerHold(t *testing.T) {
 		},
 		"an Extend that was given up": func(t *testing.T, _ *world.World, p *world.Process, l *holdfast.Lease) {
 			p.On(world.RenewRun, 1, redistest.DelayReply(10*soon))
-			world.WantErr(t, l.Extend(inTime(t, soon), time.Hour), context.DeadlineExceeded)
+			world.WantErr(t, l.Extend(redistest.Within(t, soon), time.Hour), context.DeadlineExceeded)
 		},
 		"an Extend that is answered after its nested lease": func(t *testing.T, w *world.World, p *world.Process, l *holdfast.Lease) {
 			inner := w.Lock(l.Context(t.Context()), p.MyLock)
@@ -287,13 +282,8 @@ func TestCohort_NotALongerHold(t *testing.T) {
 			w.Release(w.Lock(l.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(time.Hour))))
 		},
 		"a longer nested lease that was given up": func(t *testing.T, _ *world.World, p *world.Process, l *holdfast.Lease) {
-			p.Each(func(s world.Sending) redistest.Fault {
-				if s.Script == world.RecountRun && s.N == 1 {
-					return redistest.DelayReply(10 * soon)
-				}
-				return redistest.Pass
-			})
-			_, err := p.Mutex(world.Name, holdfast.Fixed(time.Hour)).Lock(l.Context(inTime(t, soon)))
+			p.On(world.RecountRun, 1, redistest.DelayReply(10*soon))
+			_, err := p.Mutex(world.Name, holdfast.Fixed(time.Hour)).Lock(l.Context(redistest.Within(t, soon)))
 			world.WantErr(t, err, context.DeadlineExceeded)
 			time.Sleep(20 * soon) // the count was set right
 		},

@@ -202,18 +202,6 @@ func TestGrace_OfEachLease(t *testing.T) {
 	})
 }
 
-// An answer that comes when only the grace is left is too late: the grant is given back.
-func TestGrace_TheAnswerComesTooLate(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		p.On(world.LockRun, 1, redistest.DelayReply(600*time.Millisecond))
-		m := p.Mutex(world.Name, holdfast.Renewed(time.Second), holdfast.Grace(500*time.Millisecond), holdfast.MaxHold(time.Minute))
-		world.WantErr(t, second(m.Lock(t.Context())), holdfast.ErrLost)
-		w.At(w.Now() + 100*time.Millisecond)
-		w.WantFree()
-	})
-}
-
 // A nested Lock is under way when the outer lease ends, and fails with it. The key stays all the same: for its
 // grace, or as after each MaxHold and each fixed lease, until a Release frees it.
 func TestGrace_ANestedLockIsUnderWay(t *testing.T) {

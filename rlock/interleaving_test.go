@@ -305,26 +305,36 @@ func TestInterleaving_ReleaseWhileNestedLocksAreOnTheirWay(t *testing.T) {
 	}
 }
 
-// A grant whose answer comes after the lease has run out is no grant: another process may hold the lock by then.
+// A grant whose answer comes when the lease has run out, or has only its grace left, or after its MaxHold, is no grant.
+// What may still be in Redis is given back, and another process has the lock.
 func TestInterleaving_GrantAnsweredAfterItsLease(t *testing.T) {
-	for kind, option := range map[string]holdfast.LeaseOption{
-		"fixed": holdfast.Fixed(500 * time.Millisecond), "renewed": holdfast.Renewed(500 * time.Millisecond),
+	for what, tc := range map[string]struct {
+		options []holdfast.LeaseOption
+		late    time.Duration
+		is      error
+	}{
+		"fixed":   {[]holdfast.LeaseOption{holdfast.Fixed(500 * time.Millisecond)}, 800 * time.Millisecond, holdfast.ErrLost},
+		"renewed": {[]holdfast.LeaseOption{holdfast.Renewed(500 * time.Millisecond)}, 800 * time.Millisecond, holdfast.ErrLost},
+		"a grace": {
+			[]holdfast.LeaseOption{holdfast.Renewed(time.Second), holdfast.Grace(500 * time.Millisecond), holdfast.MaxHold(time.Minute)},
+			600 * time.Millisecond, holdfast.ErrLost,
+		},
+		"MaxHold": {[]holdfast.LeaseOption{holdfast.MaxHold(time.Nanosecond)}, time.Millisecond, holdfast.ErrMaxHold},
 	} {
-		play(t, kind, func(t *testing.T, w *world.World) {
+		play(t, what, func(t *testing.T, w *world.World) {
 			p, q := w.Process(), w.Process()
 			w.Release(w.Lock(t.Context(), p.MyLock))
-			p.On(world.LockRun, 1, redistest.HoldReply(after(800*time.Millisecond)))
-			a := w.GoLock(t.Context(), p.Mutex(world.Name, option))
-			w.At(600 * time.Millisecond)
-			next := w.Lock(t.Context(), q.MyLock)
-			l, err := a.Result()
-			if l != nil {
-				t.Errorf("at %v: granted until %v", w.Now(), l.Deadline().Sub(w.Start))
-			}
-			world.WantErr(t, err, holdfast.ErrLost)
+			p.On(world.LockRun, 1, redistest.DelayReply(tc.late))
+			a := w.GoLock(t.Context(), p.Mutex(world.Name, tc.options...))
+			synctest.Wait()
+			next := w.GoLock(t.Context(), q.MyLock)
+			world.WantErr(t, second(a.Result()), tc.is)
+			w.At(tc.late + 100*time.Millisecond)
+			l := granted(t, next)
+			world.Within(t, "the next is in at", next.At, 0, tc.late+100*time.Millisecond)
 			w.At(5 * time.Second)
-			w.WantHolder(next.Owner(), 1)
-			w.Release(next)
+			w.WantHolder(l.Owner(), 1)
+			w.Release(l)
 		})
 	}
 }

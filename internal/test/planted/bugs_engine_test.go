@@ -73,7 +73,7 @@ var engineBugs = []bug{
 		new: "{ return sent.Add(length - margin(length)).Round(0) }"},
 	{name: "a clean-up after the longest lease ends before it begins", by: "rlock TestTheLongestDurations",
 		at: "internal/hold settleLimit", old: "math.MaxInt64-late", new: "math.MaxInt64"},
-	{name: "a MaxHold that is over before the answer is told as a loss", by: "rlock TestMaxHoldThatIsOverBeforeTheAnswer",
+	{name: "a MaxHold that is over before the answer is told as a loss", by: "rlock TestInterleaving_GrantAnsweredAfterItsLease",
 		at: "internal/hold acquisition.tooLate", old: "lasts && a.settings.MaxHold > 0", new: "false"},
 	{name: "a renewal waits no longer than the shortest lease beside it", by: "internal/renewal TestAShortLeaseFailsNoLongOne",
 		at: "internal/renewal outbox.enqueue", old: "p.try", new: "min(p.try, 1)"},

@@ -114,7 +114,7 @@ var leaseBugs = []bug{
 		at: "internal/hold Lease.extend", old: "math.MaxInt64-grace) + grace", new: "math.MaxInt64-grace)"},
 	{name: "a fixed lease that ends by its grace is said to be lost", by: "rlock TestGrace_OfEachLease",
 		at: "internal/hold Lease.overAt", old: "|| stop && r.deadline.Sub(now) < rounding", new: "&& left < rounding"},
-	{name: "a grant that comes within its grace ends by MaxHold", by: "rlock TestGrace_TheAnswerComesTooLate",
+	{name: "a grant that comes within its grace ends by MaxHold", by: "rlock TestInterleaving_GrantAnsweredAfterItsLease",
 		at: "internal/hold acquisition.begin", old: ".Add(-a.settings.Grace)", new: ""},
 	{name: "a Quorum gives its members up when its lease ends, in spite of a grace", by: "quorum TestQuorum_Grace",
 		at: "quorum majorityHold.lose", old: "|| (*hold.Lease)(h.members[0]).Grace() > 0", new: ""},

@@ -9,7 +9,6 @@ import (
 	"math"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -278,21 +277,11 @@ func TestMemory_HeldLocks(t *testing.T) {
 // lockMany locks a name with that prefix for each element of leases.
 func lockMany(t *testing.T, client *holdfast.Client, prefix string, leases []*lease.Lease) {
 	t.Helper()
-	const workers = 64
-	var all sync.WaitGroup
-	for first := range workers {
-		all.Go(func() {
-			for i := first; i < len(leases); i += workers {
-				l, err := client.Mutex(fmt.Sprintf("%s:%07d", prefix, i)).Lock(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				leases[i] = l
-			}
-		})
-	}
-	all.Wait()
+	clienttest.Each(len(leases), 64, func(i int) {
+		l, err := client.Mutex(fmt.Sprintf("%s:%07d", prefix, i)).Lock(t.Context())
+		redistest.Check(t, err)
+		leases[i] = l
+	})
 }
 
 // heapInUse returns how many bytes on the heap are in use.

@@ -57,9 +57,7 @@ func TestDo_Panic(t *testing.T) {
 		p := w.Process()
 		var seen []string
 		func() {
-			defer func() {
-				world.Equal(t, recover(), "work panics", "recovered %v")
-			}()
+			defer func() { world.Equal(t, recover(), "work panics", "recovered %v") }()
 			_ = holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { panic("work panics") },
 				holdfast.OnAcquire(func(context.Context, holdfast.Handle) { seen = append(seen, "acquired") }),
 				holdfast.OnExit(func(context.Context, holdfast.Handle, error) { seen = append(seen, "exit") }))
@@ -91,9 +89,7 @@ func TestSyncLocker_Panics(t *testing.T) {
 		other := w.Lock(t.Context(), q.MyLock)
 		panics(holdfast.ErrLost, locker.Unlock)
 		w.WantHolder(other.Owner(), 1)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		panics(holdfast.ErrBusy, holdfast.SyncLocker(ctx, p.MyLock).Lock)
+		panics(holdfast.ErrBusy, holdfast.SyncLocker(redistest.Within(t, time.Second), p.MyLock).Lock)
 		w.Release(other)
 	})
 }
@@ -185,8 +181,7 @@ func TestWaitAtMost(t *testing.T) {
 		err := holdfast.Do(t.Context(), q.MyLock, never, holdfast.WaitAtMost(3*time.Second))
 		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
 		world.Equal(t, w.Now()-started, 3*time.Second, "waited %v")
-		short, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		short := redistest.Within(t, time.Second)
 		started = w.Now()
 		err = holdfast.Do(short, q.MyLock, never, holdfast.WaitAtMost(time.Hour))
 		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
@@ -205,6 +200,11 @@ func TestWaitAtMost(t *testing.T) {
 		w.WantFree()
 	})
 }
+
+// onlyLocks is a Lockable without TryLock.
+type onlyLocks struct{ locker holdfast.Locker }
+
+func (o onlyLocks) Lock(ctx context.Context) (*holdfast.Lease, error) { return o.locker.Lock(ctx) }
 
 func TestWaitAtMost_Once(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
@@ -226,6 +226,12 @@ func TestWaitAtMost_Once(t *testing.T) {
 		if err != nil || !ran {
 			t.Errorf("a free lock: %v, ran %v", err, ran)
 		}
+		world.WantErr(t, holdfast.Do(t.Context(), p.MyLock, never, holdfast.WaitAtMost(-1)), holdfast.ErrBadArgument)
+		world.WantErr(t, holdfast.Do(t.Context(), onlyLocks{p.MyLock}, never, holdfast.WaitAtMost(0)), holdfast.ErrBadArgument)
+		if err := holdfast.Do(t.Context(), onlyLocks{p.MyLock}, nothing, holdfast.WaitAtMost(1)); err != nil {
+			t.Errorf("a free lock without TryLock: %v", err)
+		}
+		w.WantFree()
 		w.Mini.Del("holdfast_quorum")
 	})
 }
@@ -244,24 +250,6 @@ func TestWaitAtMost_Unreachable(t *testing.T) {
 			}
 		}
 		p.Unplug(false)
-	})
-}
-
-// onlyLocks is a Lockable without TryLock.
-type onlyLocks struct{ locker holdfast.Locker }
-
-func (o onlyLocks) Lock(ctx context.Context) (*holdfast.Lease, error) { return o.locker.Lock(ctx) }
-
-func TestWaitAtMost_BadArguments(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		never := func(context.Context) error { t.Error("work has run"); return nil }
-		world.WantErr(t, holdfast.Do(t.Context(), p.MyLock, never, holdfast.WaitAtMost(-1)), holdfast.ErrBadArgument)
-		world.WantErr(t, holdfast.Do(t.Context(), onlyLocks{p.MyLock}, never, holdfast.WaitAtMost(0)), holdfast.ErrBadArgument)
-		if err := holdfast.Do(t.Context(), onlyLocks{p.MyLock}, nothing, holdfast.WaitAtMost(1)); err != nil {
-			t.Errorf("a lock that is free at once: %v", err)
-		}
-		w.WantFree()
 	})
 }
 
@@ -306,8 +294,11 @@ func TestLeaseFrom_EachKind(t *testing.T) {
 	}
 }
 
-// A lock finds its own innermost lease, whatever other leases the context carries.
+// A lock finds its own innermost lease, whatever other leases the context carries. So does a Lockable that embeds the
+// lock, and one that only has the lock inside finds none.
 func TestLeaseFrom_SeveralLeases(t *testing.T) {
+	type embeds struct{ *holdfast.Mutex }
+	type wraps struct{ holdfast.Locker }
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
 		outer := w.Lock(t.Context(), p.MyLock)
@@ -317,13 +308,13 @@ func TestLeaseFrom_SeveralLeases(t *testing.T) {
 		if l, ok := holdfast.LeaseFrom(ctx, p.MyLock); !ok || l != inner || l.HoldCount() != 2 || l.Token() != outer.Token() {
 			t.Errorf("found %p (%v), want the inner lease %p of %p", l, ok, inner, outer)
 		}
-		if l, ok := holdfast.LeaseFrom(ctx, p.Mutex("other")); !ok || l != other {
+		if l, ok := holdfast.LeaseFrom(ctx, embeds{p.Mutex("other")}); !ok || l != other {
 			t.Errorf("found %p (%v), want %p", l, ok, other)
 		}
 		for what, locker := range map[string]holdfast.Locker{
 			"another name": p.Mutex("third"), "another kind": p.FairMutex(world.Name), "a reader": p.RWMutex(world.Name).RLocker(),
 			"no name": p.Mutex(""), "no permits": p.PermitSemaphore("").Locker(1), "no writer": p.RWMutex(""), "no Client": new(holdfast.Mutex),
-			"nothing": nil,
+			"nothing": nil, "wrapped": wraps{p.MyLock},
 		} {
 			if l, ok := holdfast.LeaseFrom(ctx, locker); ok || l != nil {
 				t.Errorf("%s: found %p", what, l)
@@ -391,24 +382,5 @@ func TestLeaseFrom_Wholes(t *testing.T) {
 			}
 		}
 		w.Mini.Del("holdfast_quorum")
-	})
-}
-
-// A Lockable that embeds a lock finds leases; one that only has the lock inside does not.
-func TestLeaseFrom_OwnLockables(t *testing.T) {
-	type embeds struct{ *holdfast.Mutex }
-	type wraps struct{ holdfast.Locker }
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		err := holdfast.Do(t.Context(), embeds{p.MyLock}, func(ctx context.Context) error {
-			if _, ok := holdfast.LeaseFrom(ctx, embeds{p.MyLock}); !ok {
-				t.Error("the one that embeds finds nothing")
-			}
-			if _, ok := holdfast.LeaseFrom(ctx, wraps{p.MyLock}); ok {
-				t.Error("the one that wraps finds a lease")
-			}
-			return nil
-		})
-		redistest.Check(t, err)
 	})
 }

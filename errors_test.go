@@ -45,8 +45,7 @@ func TestBusyErrorsSayWhoHolds(t *testing.T) {
 		granted := time.Now()
 		l := clienttest.Grab(t, c.Mutex("x"))
 		time.Sleep(4 * time.Second)
-		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
+		short := redistest.Within(t, 2*time.Second)
 		for what, try := range map[string]func() error{
 			"a try of a Mutex":      func() error { _, err := other.Mutex("x").TryLock(t.Context()); return err },
 			"a try of a FairMutex":  func() error { _, err := other.FairMutex("x").TryLock(t.Context()); return err },
@@ -84,10 +83,8 @@ func TestBusyErrorsOfAWaiterThatLooks(t *testing.T) {
 		l := clienttest.Grab(t, c.Mutex("x"))
 		wait := func(meanwhile func()) *holdfast.BusyError {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-			defer cancel()
 			time.AfterFunc(20*time.Second, meanwhile)
-			_, err := other.Mutex("x").Lock(ctx)
+			_, err := other.Mutex("x").Lock(redistest.Within(t, 40*time.Second))
 			return wantBusy(t, err)
 		}
 		if busy := wait(func() {}); busy.Holder != l.Owner() || busy.Since.IsZero() || busy.Left < 15*time.Second {
@@ -223,10 +220,8 @@ func TestACallSaysThatTheServerHasTooManyClients(t *testing.T) {
 	const words = "ERR max number of clients reached"
 	unreachable(t, func(t *testing.T, c *holdfast.Client, _ *redistest.MiniServer, proxy *redistest.FaultProxy) {
 		proxy.Receive(redistest.Full)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
 		for name, err := range map[string]error{
-			"Lock":    errOf(c.Mutex("m").Lock(ctx)),
+			"Lock":    errOf(c.Mutex("m").Lock(redistest.Within(t, 10*time.Second))),
 			"TryLock": errOf(c.Mutex("m").TryLock(t.Context())),
 		} {
 			if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrBusy) || !strings.Contains(err.Error(), words) {

@@ -291,9 +291,8 @@ func TestAtLeast_Unreachable(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
 		p.Always(world.RenewRun, redistest.DropBefore)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		err := holdfast.Do(ctx, p.MyLock, func(context.Context) error { t.Error("work has run"); return nil }, holdfast.AtLeast(time.Hour))
+		never := func(context.Context) error { t.Error("work has run"); return nil }
+		err := holdfast.Do(redistest.Within(t, 5*time.Second), p.MyLock, never, holdfast.AtLeast(time.Hour))
 		world.WantErr(t, err, context.DeadlineExceeded)
 		p.Each(nil)
 		l := w.Lock(t.Context(), q.MyLock)
@@ -400,10 +399,8 @@ func TestShutdown_WaitsForWhatIsHeld(t *testing.T) {
 		w.Release(l, inner)
 		w.WantFree()
 		w.At(10 * time.Minute)
-		select {
-		case err := <-done:
-			t.Errorf("returned %v before the last release", err)
-		default:
+		if len(done) > 0 {
+			t.Error("it has returned before the last release")
 		}
 		w.Release(more)
 		if err := <-done; err != nil || w.Now() != 10*time.Minute {
@@ -417,21 +414,30 @@ func TestShutdown_WaitsForWhatIsHeld(t *testing.T) {
 	})
 }
 
-// If ctx ends first, the Client closes all the same, and the lock stays for its lease.
-func TestShutdown_ContextEnds(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		world.WantErr(t, p.Shutdown(ctx), context.DeadlineExceeded)
-		world.Equal(t, w.Now(), 5*time.Second, "after %v")
-		world.WantErr(t, l.Err(), holdfast.ErrClosed)
-		w.WantHolder(l.Owner(), 1)
-		next := w.Lock(t.Context(), q.MyLock)
-		world.Within(t, "the next grant", w.Now(), 29*time.Second, 30*time.Second+soon)
-		w.Release(next)
-	})
+// If ctx ends first, or Close is called meanwhile, the Client closes all the same, and the lock stays for its lease.
+func TestShutdown_EndsEarly(t *testing.T) {
+	for what, tc := range map[string]struct {
+		ends, closes time.Duration
+		err          error
+	}{
+		"ctx ends": {5 * time.Second, time.Hour, context.DeadlineExceeded},
+		"Close":    {time.Hour, 5 * time.Second, nil},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p, q := w.Process(), w.Process()
+			l := w.Lock(t.Context(), p.MyLock)
+			time.AfterFunc(tc.closes, func() { p.Close() })
+			if err := p.Shutdown(redistest.Within(t, tc.ends)); !errors.Is(err, tc.err) {
+				t.Errorf("Shutdown returned %v, want %v", err, tc.err)
+			}
+			world.Equal(t, w.Now(), 5*time.Second, "after %v")
+			world.WantErr(t, l.Err(), holdfast.ErrClosed)
+			w.WantHolder(l.Owner(), 1)
+			next := w.Lock(t.Context(), q.MyLock)
+			world.Within(t, "the next grant", w.Now(), 29*time.Second, 30*time.Second+soon)
+			w.Release(next)
+		})
+	}
 }
 
 // A release that is under way is waited for, for longer than Close would.
@@ -444,10 +450,8 @@ func TestShutdown_WaitsForReleases(t *testing.T) {
 		released := make(chan error, 1)
 		go func() { released <- l.Release(t.Context()) }()
 		w.At(3 * time.Second)
-		select {
-		case err := <-done:
-			t.Errorf("returned %v before the release was answered", err)
-		default:
+		if len(done) > 0 {
+			t.Error("it has returned before the release was answered")
 		}
 		p.Unplug(false)
 		must(t, errors.Join(<-released, <-done))
@@ -481,21 +485,6 @@ func TestShutdown_AGrantOnItsWay(t *testing.T) {
 			w.WantFree()
 		})
 	}
-}
-
-// A Close at the same time ends a Shutdown.
-func TestShutdown_Close(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		done := shutDown(t.Context(), p)
-		p.Close()
-		if err := <-done; err != nil || w.Now() != 0 {
-			t.Errorf("%v, after %v", err, w.Now())
-		}
-		world.WantErr(t, l.Err(), holdfast.ErrClosed)
-		w.At(31 * time.Second)
-	})
 }
 
 // Whatever goes on as Shutdown begins, no work is cut off, and nothing of the process is left.
@@ -610,12 +599,10 @@ func TestPause_Leader(t *testing.T) {
 		if leading.Load() != 0 {
 			t.Error("it goes on")
 		}
-		select {
-		case err := <-ended:
-			says(t, err)
-		default:
-			t.Error("its context has not ended")
+		if len(ended) == 0 {
+			t.Fatal("its context has not ended")
 		}
+		says(t, <-ended)
 		time.Sleep(5 * time.Minute)
 		world.Equal(t, terms.Load(), 1, "%d terms")
 		must(t, operator.Resume(t.Context(), "scheduler"))
@@ -638,9 +625,7 @@ func TestPause_OnceAndDo(t *testing.T) {
 		must(t, once.Do(t.Context(), charge, "before", work))
 		operator := paused(t, mini, "x")
 		must(t, once.Do(t.Context(), charge, "before", work))
-		short, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		says(t, once.Do(short, charge, "during", work))
+		says(t, once.Do(redistest.Within(t, time.Minute), charge, "during", work))
 		says(t, once.Do(t.Context(), c.Once("x", once.Pausable(), once.OnBusy(once.Fail)), "during", work))
 		says(t, holdfast.Do(t.Context(), c.Mutex("x"), work, holdfast.Pausable(), holdfast.WaitAtMost(time.Minute)))
 		says(t, holdfast.Do(t.Context(), c.Mutex("x"), work, holdfast.Pausable(), holdfast.WaitAtMost(0)))
@@ -726,8 +711,7 @@ func TestPause_LostAndRefused(t *testing.T) {
 			}
 			return redistest.Pass
 		})
-		short, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		short := redistest.Within(t, time.Second)
 		world.WantErr(t, c.Pause(short, "x", until, holdfast.Because("two")), context.DeadlineExceeded)
 		way.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Pass })
 		time.Sleep(10 * time.Second)

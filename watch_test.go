@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -77,8 +78,7 @@ func TestWatch_GrantedPassedReleasedExpired(t *testing.T) {
 	for _, pattern := range []string{"x", "x*"} {
 		onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 			a, b := known(t, mini, "pod-1"), known(t, mini, "pod-2")
-			l, err := a.Mutex("x").Lock(t.Context())
-			must(t, err)
+			l := clienttest.Grab(t, a.Mutex("x"))
 			w := watched(t, c, pattern)
 			defer w.stop()
 			w.says(t)
@@ -94,8 +94,7 @@ func TestWatch_GrantedPassedReleasedExpired(t *testing.T) {
 			w.says(t, "x passed 0")
 			must(t, second.Release(t.Context()))
 			w.says(t, "x released 0")
-			_, err = b.Mutex("x").Lock(t.Context())
-			must(t, err)
+			clienttest.Grab(t, b.Mutex("x"))
 			w.says(t, "x granted 0")
 			must(t, b.Close()) // nobody renews it
 			time.Sleep(31 * time.Second)
@@ -123,9 +122,7 @@ func TestWatch_Lost(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 				mini.SetInfo(tc.info...)
-				works := known(t, mini, "pod-1")
-				l, err := works.Mutex("x").Lock(t.Context())
-				must(t, err)
+				l := clienttest.Grab(t, known(t, mini, "pod-1").Mutex("x"))
 				w := watched(t, c, tc.pattern)
 				defer w.stop()
 				w.says(t)
@@ -206,9 +203,7 @@ func TestWatch_Ends(t *testing.T) {
 			}
 			return errs
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		if errs := all(ctx, c); len(errs) != 0 {
+		if errs := all(redistest.Within(t, 5*time.Second), c); len(errs) != 0 {
 			t.Errorf("%v", errs)
 		}
 		if errs := all(t.Context(), c, holdfast.WatchEvery(-1)); len(errs) != 1 || !errors.Is(errs[0], holdfast.ErrBadArgument) {
@@ -216,11 +211,10 @@ func TestWatch_Ends(t *testing.T) {
 		}
 		other := known(t, mini, "pod-1")
 		time.AfterFunc(3*time.Second, func() { _ = other.Close() })
-		if errs := all(t.Context(), other); len(errs) != 1 || !errors.Is(errs[0], holdfast.ErrClosed) {
-			t.Errorf("%v", errs)
-		}
-		if errs := all(t.Context(), other); len(errs) != 1 || !errors.Is(errs[0], holdfast.ErrClosed) {
-			t.Errorf("%v", errs)
+		for range 2 { // while it watches, and when it is closed already
+			if errs := all(t.Context(), other); len(errs) != 1 || !errors.Is(errs[0], holdfast.ErrClosed) {
+				t.Errorf("%v", errs)
+			}
 		}
 	})
 }
@@ -230,8 +224,7 @@ func TestWatch_Ends(t *testing.T) {
 func TestWatch_AnOutage(t *testing.T) {
 	for _, pattern := range []string{"x", "*"} {
 		unreachable(t, func(t *testing.T, c *holdfast.Client, mini *redistest.MiniServer, proxy *redistest.FaultProxy) {
-			l, err := known(t, mini, "pod-1").Mutex("x").Lock(t.Context())
-			must(t, err)
+			l := clienttest.Grab(t, known(t, mini, "pod-1").Mutex("x"))
 			w := watched(t, c, pattern)
 			defer w.stop()
 			w.says(t)

@@ -82,15 +82,6 @@ func newPlayer(t testing.TB, rdb *redis.Client) *scripttest.Player {
 	p := &scripttest.Player{T: t, RDB: rdb, Parts: parts}
 	p.Words = func(_ string, reply []any) string { return scripttest.Text(reply, nil) }
 	p.Left = func() string { return asker{t, rdb}.state(known...) }
-	p.Set = func(w []string) bool { // a command of Redis, such as SET s 3
-		if w[0] != strings.ToUpper(w[0]) {
-			return false
-		}
-		for _, command := range scripttest.Texts(strings.Join(w, " ")) {
-			redistest.Must(t, rdb.Do(t.Context(), command...).Err())
-		}
-		return true
-	}
 	return p
 }
 
@@ -314,9 +305,9 @@ func TestLeasingScripts(t *testing.T) {
 
 // A script that fails midway has done nothing, whichever command fails.
 func TestFailingMidway(t *testing.T) {
-	m := redistest.Mini(t)
-	rdb := m.Client()
-	for _, play := range [][]string{
+	mini := redistest.Mini(t)
+	rdb := mini.Client()
+	newPlayer(t, rdb).AllOrNothing(mini, func() string { return sum(t, rdb) }, [][]string{
 		{"SET s 3", "take 0:2 2"},
 		{"SET s 3", "HSET calls 0 1~1~0", "PEXPIRE calls 600000", "take 0:2 2"},
 		{"SET s 1", "HSET calls 0 2~1~0", "PEXPIRE calls 600000", "cancel 0:2 2 PUBLISH c"},
@@ -329,15 +320,7 @@ func TestFailingMidway(t *testing.T) {
 		{"SET s 0", "ZADD taken 5 a 5 y", "lease 9000 PUBLISH c a b"},
 		{"SET s 1", "ZADD taken 99999999999999 a 99999999999999 b", "release PUBLISH c a b"},
 		{"SET s 2", "lease 60000 PUBLISH c a", "renew 600000 a"},
-	} {
-		p, last := newPlayer(t, rdb), len(play)-1
-		given := func() {
-			rdb.FlushAll(t.Context())
-			p.Do(play[:last]...)
-		}
-		send := func() error { return redistest.Err(p.Eval(time.Minute, play[last])) }
-		scripttest.AllOrNothing(t, m, play[last], given, send, func() string { return sum(t, rdb) })
-	}
+	})
 }
 
 // sum returns the number of permits in all, taken or free. It also returns whether a is taken, and

@@ -26,7 +26,7 @@ type asker struct{ scripttest.Player }
 func newAsker(t testing.TB, rdb *redis.Client) *asker {
 	rdb.FlushAll(t.Context())
 	a := &asker{}
-	a.Player = scripttest.Player{T: t, RDB: rdb, Parts: a.parts, Words: words, Left: a.state, Set: a.set}
+	a.Player = scripttest.Player{T: t, RDB: rdb, Parts: a.parts, Words: words, Left: a.state}
 	return a
 }
 
@@ -60,15 +60,6 @@ func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 	default:
 		return countScript, []string{"l"}, nil
 	}
-}
-
-// set sets the count as Redisson does: "redisson 2".
-func (a *asker) set(w []string) bool {
-	if w[0] != "redisson" {
-		return false
-	}
-	a.RDB.Set(context.Background(), "l", w[1], 0)
-	return true
 }
 
 // newest returns the number of the newest generation.
@@ -129,26 +120,26 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"countdown 0:4", "1 0", "", "- dz map[0:4 1 0]"},
 		},
 		"set by Redisson": {
-			{"redisson 2", "", "", ""},
+			{"SET l 2", "", "", ""},
 			{"look 0", "0 new -1", "", "2 o map[]"},
 			{"set 0:1 2 0", "0 0", "", "2 o map[0:1 0 0]"},
 			{"delete 0:2", "1 0", "", "- d map[0:2 1 0]"},
 			{"look newest", "2", "", "- d map[0:2 1 0]"},
 		},
 		"set by Redisson, nobody looks": {
-			{"redisson 2", "", "", ""},
+			{"SET l 2", "", "", ""},
 			{"countdown 0:1", "1 1", "", "1  map[0:1 1 1]"},
 			{"countdown 0:2", "1 0", "", "-  map[0:2 1 0]"},
 		},
 		"zero and less by Redisson": {
-			{"redisson -4", "", "", ""},
+			{"SET l -4", "", "", ""},
 			{"look 0", "1", "", "-4  map[]"},
 			{"count", "1 0", "", "-4  map[]"},
 			{"countdown 0:1", "1 0", "", "-  map[0:1 1 0]"},
 		},
 		"late": {
 			{"late set 0:1 2 0", "-1", "", "-  map[]"},
-			{"redisson 1", "", "", ""},
+			{"SET l 1", "", "", ""},
 			{"late set 0:1 2 0", "-1", "", "1  map[]"},
 			{"late countdown 0:1", "-1", "", "1  map[]"},
 			{"late delete 0:1", "-1", "", "1  map[]"},
@@ -195,9 +186,9 @@ func TestGenerationsAreForgottenInOrder(t *testing.T) {
 // A value of another program stays as it is.
 func TestScriptsThatMustDoNothing(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
-		a := newAsker(t, rdb)
 		for _, given := range []string{"HSET l f v", "SET l x"} {
-			scripttest.Texts(given).Put(t, rdb)
+			a := newAsker(t, rdb)
+			a.Do(given)
 			for _, c := range []string{"set 0:1 2 0", "countdown 0:1", "delete 0:1", "look 0", "count"} {
 				scripttest.Unchanged(t, mini, c, "WRONGTYPE", func() ([]any, error) { return a.Eval(time.Minute, c) })
 			}
@@ -208,24 +199,16 @@ func TestScriptsThatMustDoNothing(t *testing.T) {
 // A script that fails midway has done nothing, or everything but its record. Whichever command
 // fails, only the count may be left without an expiry.
 func TestFailingMidway(t *testing.T) {
-	m := redistest.Mini(t)
-	a := newAsker(t, m.Client())
-	open := []string{"ZADD generations 7 o:7:0", "PEXPIRE generations 90000"}
-	for _, tc := range []struct {
-		given   []string
-		command string
-	}{
-		{nil, "set 0:2 2 0"},
-		{append([]string{"HSET calls 0 1~1~0", "PEXPIRE calls 600000"}, open...), "set 0:2 2 60000"},
-		{append([]string{"SET l 2"}, open...), "countdown 0:2"},
-		{append([]string{"SET l 1"}, open...), "countdown 0:2"},
-		{append([]string{"SET l 1"}, open...), "delete 0:2"},
-		{[]string{"SET l 1"}, "look 0"},
-	} {
-		given := func() { scripttest.Texts(tc.given...).Put(t, a.RDB) }
-		send := func() error { _, err := a.Eval(time.Minute, tc.command); return err }
-		scripttest.AllOrNothing(t, m, tc.command, given, send, a.outcome)
-	}
+	mini := redistest.Mini(t)
+	a := newAsker(t, mini.Client())
+	a.AllOrNothing(mini, a.outcome, [][]string{
+		{"set 0:2 2 0"},
+		{"HSET calls 0 1~1~0", "PEXPIRE calls 600000", "ZADD generations 7 o:7:0", "PEXPIRE generations 90000", "set 0:2 2 60000"},
+		{"SET l 2", "ZADD generations 7 o:7:0", "PEXPIRE generations 90000", "countdown 0:2"},
+		{"SET l 1", "ZADD generations 7 o:7:0", "PEXPIRE generations 90000", "countdown 0:2"},
+		{"SET l 1", "ZADD generations 7 o:7:0", "PEXPIRE generations 90000", "delete 0:2"},
+		{"SET l 1", "look 0"},
+	})
 }
 
 // If neither the expiry can be set nor the generation be taken back, the record of a latch that Redisson has set does
@@ -233,7 +216,7 @@ func TestFailingMidway(t *testing.T) {
 func TestTheRecordDoesNotStayWithoutAnExpiry(t *testing.T) {
 	mini := redistest.Mini(t)
 	a := newAsker(t, mini.Client())
-	a.Do("redisson 3")
+	a.Do("SET l 3")
 	mini.Deny("PEXPIRE", "ZREM")
 	reply, err := a.Eval(time.Minute, "look 0")
 	mini.Deny()

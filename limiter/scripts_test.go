@@ -59,24 +59,6 @@ func standing(now time.Time, ago, debt int, rest string) string {
 	return fmt.Sprintf("%d %d %s", last.UnixMicro(), debt*1000, rest)
 }
 
-// words returns a reply as text, without the time; a rev that is a time is "new".
-func words(reply []any, err error) string {
-	if err != nil {
-		return scripttest.Code(err)
-	}
-	var text []string
-	for i, element := range reply {
-		switch number, _ := element.(int64); {
-		case i == 1:
-			continue
-		case number > 1_000_000_000_000:
-			element = "new"
-		}
-		text = append(text, fmt.Sprint(element))
-	}
-	return strings.Join(text, " ")
-}
-
 // left returns the limit as text: its debt in ms, and what follows.
 func left(t testing.TB, rdb *redis.Client, now time.Time) string {
 	t.Helper()
@@ -170,7 +152,7 @@ func TestScripts(t *testing.T) {
 				if tc.given != "" {
 					rdb.Set(t.Context(), limit, standing(now, tc.ago, tc.debt, tc.given), time.Second)
 				}
-				send := func() string { return words(tc.run.on(rdb, scripttest.Never)) }
+				send := func() string { return scripttest.TextAnew(tc.run.on(rdb, scripttest.Never)) }
 				left := func() string {
 					return fmt.Sprint(strings.TrimSuffix(left(t, rdb, now), " untouched"), " for ", rdb.Do(t.Context(), "PTTL", limit).Val())
 				}
@@ -210,19 +192,9 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 func TestFailingMidway(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for _, r := range []run{take("x", 1, 0), giveBack("c", 1, 0), set(20, 9)} {
-			for k, fired := 1, true; fired; k++ {
-				rdb.Set(t.Context(), limit, standing(time.Now(), 0, 300, rest+three), time.Second)
-				before := mini.Snapshot()
-				disarm := mini.FailInside(k)
-				_, err := r.on(rdb, scripttest.Never)
-				fired = disarm()
-				switch changed := mini.Snapshot() != before; {
-				case fired && err == nil && r.script != setScript, fired && err != nil && changed:
-					t.Errorf("%s: command %d fails (%v), and the limit has changed: %v", r.script.Name(), k, err, changed)
-				case !fired && (err != nil || !changed):
-					t.Errorf("%s without a fault: %v, changed %v", r.script.Name(), err, changed)
-				}
-			}
+			given := func() { rdb.Set(t.Context(), limit, standing(time.Now(), 0, 300, rest+three), time.Second) }
+			send := func() error { return redistest.Err(r.on(rdb, scripttest.Never)) }
+			scripttest.AllOrNothing(t, mini, r.script.Name(), given, send, mini.Snapshot)
 		}
 	})
 }
@@ -230,19 +202,19 @@ func TestFailingMidway(t *testing.T) {
 // A third of a microsecond is not lost, however often it is added, and however long the debt is.
 func TestFractionsAddUp(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
-		for i := range 300 { // at 7 a day
-			r := run{takeScript, []any{fmt.Sprint("y", i), 1, 1, 1 << 50, "7 86400000000 5 0", 86400e6 / 7, 5 * 86400e6 / 7}}
-			redistest.Must(t, redistest.Err(r.on(rdb, scripttest.Never)))
+		takes := func(times, count int, period float64) string {
+			rdb.FlushAll(t.Context())
+			for i := range times {
+				rate, each := fmt.Sprintf("%d %.0f 5 0", count, period), period/float64(count)
+				r := run{takeScript, []any{fmt.Sprint("x", i), 1, 1, 1 << 50, rate, each, 5 * each}}
+				redistest.Must(t, redistest.Err(r.on(rdb, scripttest.Never)))
+			}
+			return left(t, rdb, time.Now())
 		}
-		if got := left(t, rdb, time.Now()); !strings.HasPrefix(got, "3.7028571428") {
+		if got := takes(300, 7, 86400e6); !strings.HasPrefix(got, "3.7028571428") {
 			t.Errorf("300 units at 7 a day owe %q", got)
 		}
-		rdb.FlushAll(t.Context())
-		for i := range 3000 { // at 3 in 100 µs
-			r := run{takeScript, []any{fmt.Sprint("x", i), 1, 1, 1 << 40, "3 100 5 0", 100.0 / 3, 500.0 / 3}}
-			redistest.Must(t, redistest.Err(r.on(rdb, scripttest.Never)))
-		}
-		if got := left(t, rdb, time.Now()); !strings.HasPrefix(got, "99.99") && !strings.HasPrefix(got, "100") {
+		if got := takes(3000, 3, 100); !strings.HasPrefix(got, "99.99") && !strings.HasPrefix(got, "100") {
 			t.Errorf("3000 units at 3 in 100 µs owe %q, want 100 ms", got)
 		}
 	})

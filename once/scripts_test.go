@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/scripttest"
 )
@@ -28,40 +29,30 @@ const (
 
 // run is one run of a script.
 type run struct {
-	script string
+	script *conn.Script
 	keys   []string
 	args   []any
 }
 
-// sources are the scripts by name.
-var sources = map[string]string{
-	"ask":      askScript.Source(),
-	"complete": completeScript.Source(),
-	"release":  releaseScript.Source(),
-	"forget":   forgetScript.Source(),
-	"tick":     tickScript.Source(),
-	"untick":   untickScript.Source(),
-}
-
 var both = []string{record, token}
 
-func ask(payload string) run { return run{"ask", both, []any{me, 10000, 60000, payload}} }
+func ask(payload string) run { return run{askScript, both, []any{me, 10000, 60000, payload}} }
 
 func complete(field, data string) run {
-	return run{"complete", both, []any{me, 77, field, data, 5000, 8, "PUBLISH", "c"}}
+	return run{completeScript, both, []any{me, 77, field, data, 5000, 8, "PUBLISH", "c"}}
 }
 
 var (
-	release = run{"release", both[:1], []any{me, "PUBLISH", "c"}}
-	forget  = run{"forget", both, []any{60000}}
-	take    = run{"tick", both, []any{me, 5000}}
-	untake  = run{"untick", both[:1], []any{me}}
+	release = run{releaseScript, both[:1], []any{me, "PUBLISH", "c"}}
+	forget  = run{forgetScript, both, []any{60000}}
+	take    = run{tickScript, both, []any{me, 5000}}
+	untake  = run{untickScript, both[:1], []any{me}}
 
 	everyRun = []run{ask(""), ask("p"), complete("result", "r"), complete("error", "e"), release, forget, take, untake}
 )
 
 func (r run) on(rdb *redis.Client, notAfter string) ([]any, error) {
-	return rdb.Eval(context.Background(), sources[r.script], r.keys, append([]any{notAfter}, r.args...)...).Slice()
+	return rdb.Eval(context.Background(), r.script.Source(), r.keys, append([]any{notAfter}, r.args...)...).Slice()
 }
 
 // The states of a record, as commands.
@@ -97,21 +88,6 @@ func fields(t testing.TB, rdb *redis.Client) string {
 		text = append(text, strings.NewReplacer(me, "me", other, "other").Replace(field+"="+value))
 	}
 	return strings.Join(text, " ")
-}
-
-// words returns a reply as text, without the time and without a token that is a time.
-func words(reply []any, err error) string {
-	if err != nil {
-		return scripttest.Code(err)
-	}
-	text := fmt.Sprint(reply[0])
-	for _, element := range reply[2:] {
-		if number, ok := element.(int64); ok && number > 1_000_000_000 {
-			element = "new"
-		}
-		text += fmt.Sprint(" ", element)
-	}
-	return text
 }
 
 const same = "same"
@@ -173,13 +149,13 @@ func TestScripts(t *testing.T) {
 		{"mine", untake, ticked, "1", "", -2, "0"},
 		{"another's", untake, othersTick, "0", same, 9000, ""},
 	} {
-		t.Run(tc.run.script+"/"+tc.what, func(t *testing.T) {
+		t.Run(tc.run.script.Name()+"/"+tc.what, func(t *testing.T) {
 			scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 				tc.state.Put(t, rdb)
 				if tc.after == same {
 					tc.after = fields(t, rdb)
 				}
-				send := func() string { return words(tc.run.on(rdb, scripttest.Never)) }
+				send := func() string { return scripttest.TextAnew(tc.run.on(rdb, scripttest.Never)) }
 				left := func() string { return fmt.Sprint(fields(t, rdb), " for ", rdb.Do(t.Context(), "PTTL", record).Val()) }
 				want := fmt.Sprint(tc.after, " for ", tc.ttl)
 				scripttest.Twice(t, tc.what, tc.reply, tc.again, want, send, left)
@@ -194,7 +170,7 @@ func TestScripts(t *testing.T) {
 func TestScriptsThatChangeNothing(t *testing.T) {
 	scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		check := func(r run, notAfter, want string) {
-			scripttest.Unchanged(t, mini, r.script, want, func() ([]any, error) { return r.on(rdb, notAfter) })
+			scripttest.Unchanged(t, mini, r.script.Name(), want, func() ([]any, error) { return r.on(rdb, notAfter) })
 		}
 		for _, r := range []run{ask(""), ask("p"), forget, take} {
 			for _, state := range []scripttest.State{absent, mine, others, complete1, foreign} {
@@ -229,8 +205,8 @@ func TestScriptsWithoutMemory(t *testing.T) {
 		{"untick", untake, ticked, "1"},
 	} {
 		tc.state.Put(t, rdb)
-		scripttest.WithoutMemory(t, admin)
-		got := words(tc.run.on(rdb, scripttest.Never))
+		redistest.Must(t, admin.ConfigSet(t.Context(), "maxmemory", "1").Err())
+		got := scripttest.TextAnew(tc.run.on(rdb, scripttest.Never))
 		admin.ConfigSet(t.Context(), "maxmemory", "0")
 		if !strings.HasSuffix(got, tc.reply) {
 			t.Errorf("%s: %q, want %q", tc.what, got, tc.reply)
@@ -247,7 +223,7 @@ func TestTokensOfAKeyGrow(t *testing.T) {
 			t.Helper()
 			reply, err := r.on(rdb, scripttest.Never)
 			if err != nil || reply[0] != int64(1) {
-				t.Fatalf("%s: %v, %v", r.script, reply, err)
+				t.Fatalf("%s: %v, %v", r.script.Name(), reply, err)
 			}
 			return reply
 		}
@@ -318,7 +294,7 @@ func TestTheMessageOfAResult(t *testing.T) {
 			redistest.Must(t, redistest.Err(tc.run.on(rdb, scripttest.Never)))
 			m, err := sub.ReceiveMessage(t.Context())
 			if err != nil || m.Payload != tc.want {
-				t.Errorf("%s: %v, %v, want %q", tc.run.script, m, err, tc.want)
+				t.Errorf("%s: %v, %v, want %q", tc.run.script.Name(), m, err, tc.want)
 			}
 		}
 	})

@@ -90,40 +90,33 @@ func TestLockScript(t *testing.T) {
 // These are the token's own rules: it is greater than the last token, it is not behind the clock,
 // and it has its expiry.
 func TestLockScriptTokens(t *testing.T) {
-	const hour = 3600_000_000
+	const hour, week = 3600_000_000, 7 * 24 * time.Hour
 	for _, tc := range []struct {
 		what  string
-		last  string
+		last  int64         // the last token; 0: none
 		life  time.Duration // of the last token; 0: for ever
 		keep  int           // ARGV
-		token string
+		token int64
 		ttl   time.Duration
 	}{
-		{"the first", "", 0, 604_800_000, fmt.Sprint(epoch), 7 * 24 * time.Hour},
-		{"the first, for ever", "", 0, 0, fmt.Sprint(epoch), -1},
-		{"after an old one", "12", time.Minute, 604_800_000, fmt.Sprint(epoch), 7 * 24 * time.Hour},
-		{"after one of the same microsecond", fmt.Sprint(epoch), time.Minute, 604_800_000, fmt.Sprint(epoch + 1), 7*24*time.Hour + 2*time.Hour},
-		{"after one from the future", fmt.Sprint(epoch + hour), time.Minute, 604_800_000, fmt.Sprint(epoch + hour + 1), 7*24*time.Hour + 2*time.Hour + time.Hour},
-		{"where Java keeps it for ever", "12", 0, 604_800_000, fmt.Sprint(epoch), -1},
-		{"for ever from now on", "12", time.Minute, 0, fmt.Sprint(epoch), -1},
+		{"the first", 0, 0, 604_800_000, epoch, week},
+		{"the first, for ever", 0, 0, 0, epoch, -1},
+		{"after an old one", 12, time.Minute, 604_800_000, epoch, week},
+		{"after one of the same microsecond", epoch, time.Minute, 604_800_000, epoch + 1, week + 2*time.Hour},
+		{"after one from the future", epoch + hour, time.Minute, 604_800_000, epoch + hour + 1, week + 3*time.Hour},
+		{"where Java keeps it for ever", 12, 0, 604_800_000, epoch, -1},
+		{"for ever from now on", 12, time.Minute, 0, epoch, -1},
 	} {
-		t.Run(tc.what, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				rdb := redistest.Mini(t).Client()
-				if tc.last != "" {
-					rdb.Set(t.Context(), tokenKey, tc.last, tc.life)
-				}
-				reply, err := rdb.Eval(t.Context(), lockScript.Source(), []string{lockKey, tokenKey}, epoch+hour, mine, 30_000, tc.keep).Result()
-				want := fmt.Sprintf("[1 %d 30000 %s]", epoch, tc.token)
-				if tc.token == fmt.Sprint(epoch) {
-					want = tc.token
-				}
-				if fmt.Sprint(reply) != want {
-					t.Errorf("reply %v (%v), want %s", reply, err, want)
-				}
-				redistest.Equal(t, rdb.Get(t.Context(), tokenKey).Val(), tc.token, "token %s, want %s", tc.token)
-				redistest.Equal(t, rdb.PTTL(t.Context(), tokenKey).Val(), tc.ttl, "its time to live %v, want %v", tc.ttl)
-			})
+		scripttest.OnMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			if tc.last != 0 {
+				rdb.Set(t.Context(), tokenKey, tc.last, tc.life)
+			}
+			reply, err := rdb.Eval(t.Context(), lockScript.Source(), []string{lockKey, tokenKey}, epoch+hour, mine, 30_000, tc.keep).Result()
+			if got := strings.Trim(fmt.Sprint(reply), "]"); err != nil || !strings.HasSuffix(got, fmt.Sprint(tc.token)) {
+				t.Errorf("%s: reply %v (%v), want the token %d", tc.what, reply, err, tc.token)
+			}
+			redistest.Equal(t, rdb.Get(t.Context(), tokenKey).Val(), fmt.Sprint(tc.token), "token %s, want %d (%s)", tc.token, tc.what)
+			redistest.Equal(t, rdb.PTTL(t.Context(), tokenKey).Val(), tc.ttl, "its time to live %v, want %v (%s)", tc.ttl, tc.what)
 		})
 	}
 }

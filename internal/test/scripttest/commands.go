@@ -26,7 +26,7 @@ type Player struct {
 	Parts func(command string) (s *conn.Script, keys []string, args []any)
 	Words func(command string, reply []any) string // without the server's clock
 	Left  func() string                            // what the server has
-	Set   func(words []string) bool                // changes what the server has, if the words mean that
+	Set   func(words []string) bool                // changes what the server has, if the words mean that; nil: none do
 }
 
 // Eval sends a command with a not-after that is in left.
@@ -46,11 +46,22 @@ func (p *Player) Ask(left time.Duration, command string) string {
 	return strings.TrimSpace(p.Words(command, reply))
 }
 
+// set changes what the server has: by Set, or by a command of Redis, such as SET s 3.
+func (p *Player) set(command string) bool {
+	p.T.Helper()
+	words := strings.Fields(command)
+	if words[0] != strings.ToUpper(words[0]) {
+		return p.Set != nil && p.Set(words)
+	}
+	redistest.Must(p.T, p.RDB.Do(context.Background(), Texts(command)[0]...).Err())
+	return true
+}
+
 // Do sends commands, in time, whatever their replies.
 func (p *Player) Do(commands ...string) {
 	p.T.Helper()
 	for _, c := range commands {
-		if !p.Set(strings.Fields(c)) {
+		if !p.set(c) {
 			p.Ask(time.Minute, c)
 		}
 	}
@@ -62,7 +73,7 @@ func Play[S ~struct{ Command, Reply, Again, Left string }](p *Player, steps []S)
 	p.T.Helper()
 	for _, each := range steps {
 		s := Step(each)
-		switch words := strings.Fields(s.Command); {
+		switch {
 		case s.Command == "memory is short":
 			if err := p.RDB.ConfigSet(context.Background(), "maxmemory", "1").Err(); err != nil {
 				if !strings.Contains(err.Error(), "unknown command") {
@@ -72,7 +83,7 @@ func Play[S ~struct{ Command, Reply, Again, Left string }](p *Player, steps []S)
 			}
 			p.T.Cleanup(func() { p.RDB.ConfigSet(context.Background(), "maxmemory", "0") })
 			continue
-		case p.Set(words):
+		case p.set(s.Command):
 			continue
 		}
 		left, command := time.Minute, s.Command
@@ -115,6 +126,21 @@ func Midway(mini *redistest.MiniServer, fresh func() *Player, plays [][]string) 
 				p.T.Errorf("%q: command %d fails (%v), and then %q leaves %q, want %q and %q", play, k, err, got, now, reply, left)
 			}
 		}
+	}
+}
+
+// AllOrNothing has plays whose last command either does all that it has to do, or says that it has failed and does
+// nothing, whichever command of its script fails.
+func (p *Player) AllOrNothing(mini *redistest.MiniServer, state func() string, plays [][]string) {
+	p.T.Helper()
+	for _, play := range plays {
+		last := len(play) - 1
+		given := func() {
+			mini.FlushAll()
+			p.Do(play[:last]...)
+		}
+		send := func() error { return redistest.Err(p.Eval(time.Minute, play[last])) }
+		AllOrNothing(p.T, mini, play[last], given, send, state)
 	}
 }
 

@@ -111,12 +111,6 @@ func Code(err error) string {
 	return err.Error()
 }
 
-// WithoutMemory makes the server refuse what needs memory.
-func WithoutMemory(t testing.TB, rdb redis.UniversalClient) {
-	t.Helper()
-	redistest.Must(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
-}
-
 // Ends fails the test for each of the keys that has no expiry; without keys, for any key of the server.
 func Ends(t testing.TB, rdb redis.UniversalClient, keys ...string) {
 	t.Helper()

@@ -5,6 +5,7 @@ package doctest
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -70,6 +71,16 @@ func Read(t testing.TB, file string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Glob returns the files that match the pattern, both as paths from the module's root.
+func Glob(t testing.TB, pattern string) []string {
+	t.Helper()
+	all, err := fs.Glob(os.DirFS(root(t)), pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // overlay maps the paths of the files that others replace to the paths of those.

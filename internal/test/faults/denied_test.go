@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/lockertest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
@@ -32,14 +31,12 @@ func commandsOf(t *testing.T, folders ...string) []string {
 	t.Helper()
 	commands := map[string]bool{}
 	for _, folder := range folders {
-		files, err := filepath.Glob("../../../" + folder + "/lua/*.lua")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no scripts: %v", folder, err)
+		files := doctest.Glob(t, folder+"/lua/*.lua")
+		if len(files) == 0 {
+			t.Fatalf("%s has no scripts", folder)
 		}
 		for _, file := range files {
-			source, err := os.ReadFile(file)
-			redistest.Must(t, err)
-			for _, m := range regexp.MustCompile(`redis\.p?call\(\s*['"](\w+)['"]`).FindAllStringSubmatch(string(source), -1) {
+			for _, m := range regexp.MustCompile(`redis\.p?call\(\s*['"](\w+)['"]`).FindAllStringSubmatch(doctest.Read(t, file), -1) {
 				commands[strings.ToUpper(m[1])] = true
 			}
 		}

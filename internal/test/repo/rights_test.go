@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/rights"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 // inScript finds the commands of a script. Rights for every kind allow those of Pub/Sub and TIME.
@@ -23,7 +24,7 @@ func TestTheRightsOfAKindHaveEachCommandOfItsScripts(t *testing.T) {
 		may[n.Kind] = append(may[n.Kind], n.Commands...)
 	}
 	read := make(map[string]bool)
-	for _, s := range sentScripts(t) {
+	for _, s := range world.Scripts(t) {
 		kind, _, _ := strings.Cut(s.Name(), "/")
 		if s.Name() == "semaphore/set" { // which only a PermitSemaphore sends
 			kind = "permits"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/strict"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 // undeclared says how many commands of a script are about keys that are not among its KEYS, and
@@ -42,9 +43,9 @@ func TestEachScriptNamesItsCommandsAndKeys(t *testing.T) {
 // Each script as it is sent, and its quiet form.
 func TestEachScriptIsSentAsStrictServersWant(t *testing.T) {
 	quiet := 0
-	for _, s := range sentScripts(t) {
+	for _, s := range world.Scripts(t) {
 		loud := read(t, s.Name(), s.Source())
-		wantStrict(t, loud, s.files...)
+		wantStrict(t, loud, s.Files...)
 		if speaks := len(loud.PubSub) > 0; speaks != (s.Quiet() != "") {
 			t.Errorf("%s runs commands of Pub/Sub: %v; it has a quiet form: %v", s.Name(), speaks, !speaks)
 		}
@@ -52,7 +53,7 @@ func TestEachScriptIsSentAsStrictServersWant(t *testing.T) {
 		if s.Quiet() != "" {
 			quiet++
 			silent = read(t, s.Name()+", quiet", s.Quiet())
-			wantStrict(t, silent, s.files...)
+			wantStrict(t, silent, s.Files...)
 		}
 		for _, what := range silent.Spoken {
 			t.Errorf("names a command of Pub/Sub: %s", what)

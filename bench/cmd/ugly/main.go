@@ -1,9 +1,9 @@
-// The ugly command measures what was slow or unfair when outsiders looked: servers that answer late, processes that
-// are starved of their processor, waiters that give up, news for many, a planned failover, a quorum that many want.
+// The ugly command measures what was slow or unfair when outsiders looked, as far as virtual time cannot show it:
+// processes that are starved of their processor, waiters that give up, a planned failover.
 //
 //	cd bench
-//	go run ./cmd/ugly                      every figure once, in five minutes
-//	go run ./cmd/ugly -beside 2efcfe6      and those of that commit, in turn, in a quarter of an hour
+//	go run ./cmd/ugly                      every figure once, in four minutes
+//	go run ./cmd/ugly -beside 2efcfe6      and those of that commit, in turn, in eight minutes
 //	go run ./cmd/ugly -rounds 6 -only starved
 //
 // The scenes are those of internal/test/figures, with servers of their own. They are built in this tree, and in a
@@ -33,7 +33,7 @@ var (
 )
 
 // scenes are the subtests of TestFigures.
-var scenes = []string{"slow", "starved", "impatient", "news", "failover", "quorum"}
+var scenes = []string{"starved", "impatient", "failover"}
 
 // folder is the package that has them, in either tree.
 const folder = "internal/test/figures"

@@ -16,7 +16,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
-	"github.com/holdfast-go/holdfast/internal/test/figures"
 	"github.com/holdfast-go/holdfast/internal/test/lockertest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
@@ -135,29 +134,69 @@ func TestUsersPoolExhausted(t *testing.T) {
 	})
 }
 
+// manyWait is how many wait for bad news.
+const manyWait = 500
+
+// badNews leaves all waiters of a process nothing to wait for.
+var badNews = map[string]struct {
+	prepare, wait, tell func(ctx context.Context, c *holdfast.Client) error
+	want                error // of each wait
+}{
+	"a barrier is reset": {
+		prepare: func(context.Context, *holdfast.Client) error { return nil },
+		wait: func(ctx context.Context, c *holdfast.Client) error {
+			return second(c.Barrier("b", manyWait+1).Await(ctx))
+		},
+		tell: func(ctx context.Context, c *holdfast.Client) error {
+			return second(c.Barrier("b", manyWait+1).Reset(ctx))
+		},
+		want: holdfast.ErrBroken,
+	},
+	"a latch is deleted": {
+		prepare: func(ctx context.Context, c *holdfast.Client) error { return second(c.Latch("l").TrySetCount(ctx, 1)) },
+		wait:    func(ctx context.Context, c *holdfast.Client) error { return c.Latch("l").Wait(ctx) },
+		tell:    func(ctx context.Context, c *holdfast.Client) error { return second(c.Latch("l").Delete(ctx)) },
+		want:    holdfast.ErrDeleted,
+	},
+	"permits are made fewer": {
+		prepare: func(ctx context.Context, c *holdfast.Client) error {
+			p := c.PermitSemaphore("p")
+			if _, err := p.TrySetPermits(ctx, 3); err != nil {
+				return err
+			}
+			return second(p.Acquire(ctx, 1))
+		},
+		wait: func(ctx context.Context, c *holdfast.Client) error {
+			return second(c.PermitSemaphore("p").Acquire(ctx, 3))
+		},
+		tell: func(ctx context.Context, c *holdfast.Client) error { return c.PermitSemaphore("p").AddPermits(ctx, -1) },
+		want: holdfast.ErrNoPermits,
+	},
+}
+
 // Many wait in one process, 20 ms away from Redis. What leaves them nothing to wait for is found by one of
 // them, and all know at once.
 func TestBadNewsIsForAll(t *testing.T) {
-	const waiters, away = figures.Waiters, 20 * time.Millisecond
-	for what, news := range figures.BadNews() {
+	const away = 20 * time.Millisecond
+	for what, news := range badNews {
 		t.Run(what, func(t *testing.T) {
 			world.Play(t, func(t *testing.T, w *world.World) {
 				other, p := w.Process(), w.FarAway(away)
-				redistest.Must(t, news.Prepare(t.Context(), other.Client))
-				told := make(chan time.Duration, waiters)
-				for range waiters {
+				redistest.Must(t, news.prepare(t.Context(), other.Client))
+				told := make(chan time.Duration, manyWait)
+				for range manyWait {
 					go func() {
-						if err := news.Wait(t.Context(), p.Client); !errors.Is(err, news.Want) {
-							t.Errorf("error %v, want %v", err, news.Want)
+						if err := news.wait(t.Context(), p.Client); !errors.Is(err, news.want) {
+							t.Errorf("error %v, want %v", err, news.want)
 						}
 						told <- w.Now()
 					}()
 				}
 				w.At(10 * time.Second)
 				before := p.Net.Count("EVALSHA")
-				redistest.Must(t, news.Tell(t.Context(), other.Client))
+				redistest.Must(t, news.tell(t.Context(), other.Client))
 				var all []time.Duration
-				for range waiters {
+				for range manyWait {
 					all = append(all, <-told)
 				}
 				// One is notified, and the others hear from it what it finds.

@@ -1,47 +1,138 @@
-// This file is about answers that come late, and about calls that are given up before they are answered. What else a
-// request may meet is in internal/test/faults.
+// This file plays the life of a hold, and lets each of its requests meet each fault of the network.
 
 package rlock_test
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// Each answer comes late. The deadline is never behind the end that Redis knows, which counts from the request, and is not
-// far before it.
-func TestTheDeadlineCountsFromTheRequest(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		p.Each(func(world.Sending) redistest.Fault { return redistest.DelayReply(800 * time.Millisecond) })
-		m := p.Mutex(world.Name, holdfast.Renewed(10*time.Second))
-		want := func(what string, l *holdfast.Lease) {
-			t.Helper()
-			inRedis := w.PTTL(world.Name)
-			world.Within(t, what+": left", time.Until(l.Deadline()), min(inRedis, 10*time.Second)-1700*time.Millisecond, inRedis-50*time.Millisecond)
-		}
-		l := w.Lock(t.Context(), m)
-		want("locked", l)
-		must(t, l.Extend(t.Context(), 20*time.Second))
-		want("extended", l)
-		w.At(21 * time.Second) // it has been renewed some times, and the last renewal has been answered
-		want("renewed", l)
-		inner := w.Lock(l.Context(t.Context()), m)
-		want("nested", inner)
-		w.Release(inner)
-		l = attach(t, m, detach(t, l))
-		want("attached", l)
-		w.Release(l)
+// after returns a channel that is closed when d has passed.
+func after(d time.Duration) <-chan struct{} {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	_ = cancel // the timeout ends it
+	return ctx.Done()
+}
 
-		l = w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(10*time.Second)))
-		want("fixed", l)
-		w.Release(l)
-	})
+// networkFaults have what can happen to one request.
+var networkFaults = map[string]func(p *world.Process) redistest.Fault{
+	"reply lost":     func(*world.Process) redistest.Fault { return redistest.CloseAfterExec },
+	"half a reply":   func(*world.Process) redistest.Fault { return redistest.HalfReply },
+	"silence":        func(*world.Process) redistest.Fault { return redistest.Silence },
+	"request lost":   func(*world.Process) redistest.Fault { return redistest.DropBefore },
+	"executed twice": func(*world.Process) redistest.Fault { return redistest.Duplicate },
+	"loading":        func(*world.Process) redistest.Fault { return redistest.ReplyError("LOADING Redis is loading") },
+	"late":           func(*world.Process) redistest.Fault { return redistest.Delay(900 * time.Millisecond) },
+	"answered late":  func(*world.Process) redistest.Fault { return redistest.HoldReply(after(800 * time.Millisecond)) },
+	"sent again, and the first sending arrives after all is over": func(p *world.Process) redistest.Fault {
+		time.AfterFunc(50*time.Millisecond, p.HangUp)
+		return redistest.HoldUntil(after(900 * time.Millisecond))
+	},
+	"scripts forgotten": func(p *world.Process) redistest.Fault {
+		p.W.RDB.ScriptFlush(context.Background())
+		return redistest.Pass
+	},
+}
+
+// Whatever becomes of one request, each call does what it says, counts and tokens are right, a
+// deadline is never behind the end that Redis knows, and in the end nothing is left.
+func TestEachRequestOfAHoldMeetsEachFault(t *testing.T) {
+	for _, request := range []struct {
+		script string
+		n      int
+	}{
+		{world.LockRun, 1}, {world.RenewRun, 1}, {world.RecountRun, 1}, {world.RecountRun, 2}, {world.RenewRun, 2},
+		{world.MoveRun, 1}, {world.FreeRun, 1}, {world.ReleaseRun, 1},
+	} {
+		for what, fault := range networkFaults {
+			for kind, option := range map[string]holdfast.LeaseOption{"fixed": holdfast.Fixed(10 * time.Second), "renewed": holdfast.Renewed(10 * time.Second)} {
+				if kind == "fixed" && request.script != world.LockRun {
+					continue // only its grant differs
+				}
+				play(t, fmt.Sprint(request.script, request.n, ", ", what, ", ", kind), func(t *testing.T, w *world.World) {
+					p, q := w.Process(), w.Process()
+					awaited := request.script == world.ReleaseRun
+					if awaited {
+						w.Crowd(p, q)
+					} else {
+						w.Release(w.Lock(t.Context(), p.MyLock)) // now p knows the server's time
+					}
+					before := p.Runs(request.script)
+					p.Each(func(s world.Sending) redistest.Fault {
+						if s.Script == request.script && s.N == before+request.n {
+							return fault(p)
+						}
+						return redistest.Pass
+					})
+					twice := what == "executed twice" && (request.script == world.FreeRun || awaited)
+					wholeLife(w, q, p.Mutex(world.Name, option), awaited, twice)
+					if p.Runs(request.script) < before+request.n {
+						t.Error("no such request was sent")
+					}
+				})
+			}
+		}
+	}
+}
+
+// wholeLife locks, extends, nests, detaches, attaches and releases, and q has the lock next, for which it waits if
+// awaited is set. If twice is set, the network delivers the last release twice, and the second answer is heard.
+func wholeLife(w *world.World, q *world.Process, m *rlock.Mutex, awaited, twice bool) {
+	t := w.T
+	look := func(what string, l *holdfast.Lease, count int) {
+		t.Helper()
+		synctest.Wait()
+		w.WantHolder(l.Owner(), count)
+		end := w.Now() + w.PTTL(world.Name)
+		world.Within(t, what+": the deadline", l.Deadline().Sub(w.Start), min(end, w.Now()+10*time.Second)-1700*time.Millisecond, end-50*time.Millisecond)
+		if token := w.RDB.Get(t.Context(), world.TokenKey).Val(); token != strconv.FormatInt(l.Token(), 10) {
+			t.Errorf("%s: token %d, in Redis %s", what, l.Token(), token)
+		}
+	}
+	l, err := m.TryLock(t.Context())
+	must(t, err)
+	look("locked", l, 1)
+	must(t, l.Extend(t.Context(), time.Minute))
+	look("extended", l, 1)
+	inner := w.Lock(l.Context(t.Context()), m)
+	look("nested", inner, 2)
+	w.Release(inner)
+	look("after the nested one", l, 1)
+	token := l.Token()
+	l = attach(t, m, detach(t, l))
+	look("attached", l, 1)
+	var waits *world.Attempt
+	if awaited {
+		waits = w.GoLock(t.Context(), q.MyLock)
+		synctest.Wait()
+	}
+	if err := l.Release(t.Context()); twice {
+		world.WantErr(t, err, holdfast.ErrLost)
+	} else {
+		must(t, err)
+	}
+	if !awaited {
+		w.WantFree()
+		waits = w.GoLock(t.Context(), q.MyLock)
+	}
+	next := granted(t, waits)
+	if l.Token() != token || next.Token() <= token {
+		t.Errorf("tokens %d, %d, and %d of the next one", token, l.Token(), next.Token())
+	}
+	w.At(w.Now() + 3*time.Second)
+	w.WantHolder(next.Owner(), 1)
+	w.Release(next)
+	w.At(w.Now() + 1100*time.Millisecond)
+	w.WantFree()
 }
 
 // A caller gives up a call at 100 ms, and its request reaches Redis at some time after that. By

@@ -14,7 +14,7 @@ var firstBugs = []bug{
 
 	{name: "a lease is not lost at its deadline while Redis is out of reach", by: "rlock TestALossSaysWhyAndAfterHowLong",
 		at: "internal/hold hold.expire", old: "l.overAt(now)", new: "l.overAt(now.Add(-time.Minute))"},
-	{name: "the deadline counts from the reply", quick: true, by: "rlock TestTheDeadlineCountsFromTheRequest",
+	{name: "the deadline counts from the reply", quick: true, by: "rlock TestEachRequestOfAHoldMeetsEachFault",
 		at: "internal/hold endAt", old: "sent.Add", new: "time.Now().Add"},
 	{name: "a grant whose lease is over already is returned", by: "rlock TestInterleaving_GrantAnsweredAfterItsLease",
 		at: "internal/hold acquisition.begin", old: "!now.Before(l.end()) || a.engine.Closing().Err() != nil",
@@ -52,7 +52,7 @@ var firstBugs = []bug{
 		at: "internal/engine/lua/once.lua", old: "local again = last == ARGV[3]", new: "local again = false"},
 	{name: "a call that has been overtaken counts", by: "semaphore TestCountingScripts",
 		at: "internal/engine/lua/once.lua", old: "if last and tonumber(last) > tonumber(ARGV[3]) then", new: "if false then"},
-	{name: "a release whose reply was lost says that it was not held", by: "rlock TestRelease_ReplyLostAndAwaited",
+	{name: "a release whose reply was lost says that it was not held", by: "rlock TestEachRequestOfAHoldMeetsEachFault",
 		at: "internal/hold hold.outcome", old: "call.Status() == conn.Done || unheard && !h.concludes()", new: "call.Status() == conn.Done"},
 	{name: "that a release was sent twice is forgotten when somebody is found to wait", quick: true, by: "rlock TestRelease_ReplyLostAndAwaited",
 		at: "internal/hold hold.freeWhole", old: "unheard || again", new: "again || unheard && false"},

@@ -558,7 +558,7 @@ func TestQueueScripts(t *testing.T) {
 
 func runTable(t *testing.T, source string, keys []string, rows []row) {
 	t.Helper()
-	scripttest.Table{Source: source, Keys: keys, Words: readable, Left: look}.Run(t, rows)
+	scripttest.Table{Source: source, Keys: keys, Word: word, Left: look}.Run(t, rows)
 }
 
 // eval fails the test unless the script gives a reply.
@@ -569,28 +569,15 @@ func eval(t *testing.T, rdb *redis.Client, source string, keys []string, args ..
 	return reply
 }
 
-// readable shows a reply as text: "now" for a time, or a token or a number made of it, short owners, and
-// "-" for an empty text.
-func readable(reply any, err error) string {
-	if err != nil {
-		return scripttest.Code(err)
-	}
-	values, many := reply.([]any)
-	if !many {
-		return fmt.Sprint(reply)
-	}
-	now := time.Now().UnixMicro()
-	words := make([]string, len(values))
-	for i, v := range values {
-		switch v := v.(type) {
-		case int64:
-			words[i] = fmt.Sprint(v)
-			if near := v - now; near >= 0 && near < 10 {
-				words[i] = "now"
-			}
-		case string:
-			words[i] = cmp.Or(short(v), "-")
+// word returns "now" for a time, or a token or a number made of it, a short owner, and "-" for an empty text.
+func word(_ int, v any) string {
+	switch v := v.(type) {
+	case int64:
+		if near := v - time.Now().UnixMicro(); near >= 0 && near < 10 {
+			return "now"
 		}
+	case string:
+		return cmp.Or(short(v), "-")
 	}
-	return fmt.Sprint(words)
+	return fmt.Sprint(v)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -235,7 +236,7 @@ func TestCandidatesScript(t *testing.T) {
 // runTable runs the script in each state, on an embedded server and on a real one.
 func runTable(t *testing.T, script *conn.Script, keys []string, rows []row) {
 	t.Helper()
-	table := scripttest.Table{Source: script.Source(), Keys: keys, Words: readable, Left: look}
+	table := scripttest.Table{Source: script.Source(), Keys: keys, Word: word, Left: look}
 	table.Run(t, rows)
 	t.Run(script.Name()+" on a real server", func(t *testing.T) {
 		rdb := redistest.Server(t).Client(t)
@@ -245,32 +246,21 @@ func runTable(t *testing.T, script *conn.Script, keys []string, rows []row) {
 	})
 }
 
-// readable shows a reply as text: "now" for a time or a number made of it, "now-1" for that of a
-// candidate whose priority is 1, "ms" for a time in ms, and short owners.
-func readable(reply any, err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	values, now := reply.([]any), time.Now().UnixMicro()
-	words := make([]string, len(values))
+// word returns "now" for a time or a number made of it, "now-1" for that of a candidate whose priority is 1, "ms" for a
+// time in ms, and a short owner.
+func word(i int, v any) string {
+	now, text := time.Now().UnixMicro(), fmt.Sprint(v)
 	near := func(n int64) bool { return n-now > -time.Minute.Microseconds() && n-now < time.Minute.Microseconds() }
-	for i, v := range values {
-		text := fmt.Sprint(v)
-		n, err := int64(0), error(nil)
-		if _, err = fmt.Sscan(text, &n); err != nil {
-			n = 0
-		}
-		switch {
-		case near(n):
-			text = "now"
-		case near(n + step):
-			text = "now-1"
-		case short(text) != "":
-			text = short(text)
-		case i == 2 && n > 1000:
-			text = "ms"
-		}
-		words[i] = text
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case near(n):
+		return "now"
+	case near(n + step):
+		return "now-1"
+	case short(text) != "":
+		return short(text)
+	case err == nil && i == 2 && n > 1000:
+		return "ms"
 	}
-	return fmt.Sprint(words)
+	return text
 }

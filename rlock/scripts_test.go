@@ -226,44 +226,21 @@ func runTable(t *testing.T, source string, keys []string, rows []row) {
 	holders := func(t testing.TB, rdb *redis.Client) string {
 		return fmt.Sprint(slices.Sorted(slices.Values(rdb.HKeys(t.Context(), lockKey).Val())))
 	}
-	scripttest.Table{Source: source, Keys: keys, Words: readable, Left: lockNow, Mends: holders}.Run(t, rows)
+	scripttest.Table{Source: source, Keys: keys, Word: word, Left: lockNow, Mends: holders}.Run(t, rows)
 }
 
-// readable returns a reply as text. "now" stands for the server's time, and for a token that was made of it.
-func readable(reply any, err error) string {
-	if err != nil {
-		return scripttest.Code(err)
+// word returns "now" for the server's time, and for a token that was made of it.
+func word(_ int, v any) string {
+	if n, number := v.(int64); number && n == time.Now().UnixMicro() {
+		return "now"
 	}
-	word := func(v any) string {
-		if n, number := v.(int64); number && n == time.Now().UnixMicro() {
-			return "now"
-		}
-		return fmt.Sprint(v)
-	}
-	values, many := reply.([]any)
-	if !many {
-		return word(reply)
-	}
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = word(v)
-	}
-	return fmt.Sprint(words)
+	return fmt.Sprint(v)
 }
 
 // lockNow returns what is at the lock's key, as by does.
 func lockNow(t testing.TB, rdb *redis.Client) string {
-	ctx := t.Context()
-	if text := rdb.Get(ctx, lockKey).Val(); text != "" {
-		return text
+	if fields := scripttest.Hash(t, rdb, lockKey); fields != "" {
+		return fmt.Sprintf("%s for %v", fields, rdb.PTTL(t.Context(), lockKey).Val())
 	}
-	var fields []string
-	for holder, count := range rdb.HGetAll(ctx, lockKey).Val() {
-		fields = append(fields, holder+"="+count)
-	}
-	if fields == nil {
-		return nothing
-	}
-	slices.Sort(fields)
-	return fmt.Sprintf("%s for %v", strings.Join(fields, " "), rdb.PTTL(ctx, lockKey).Val())
+	return rdb.Get(t.Context(), lockKey).Val()
 }

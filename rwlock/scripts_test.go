@@ -211,7 +211,7 @@ func TestScripts(t *testing.T) {
 		t.Run(tc.script.name+"/"+tc.what, func(t *testing.T) {
 			scripttest.OnMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 				tc.state.Put(t, rdb)
-				before := fields(t, rdb)
+				before := scripttest.Hash(t, rdb, name)
 				again := ""
 				switch {
 				case tc.what == "mine, cut by another":
@@ -230,11 +230,13 @@ func TestScripts(t *testing.T) {
 					}
 					return scripttest.Text(reply, err)
 				}
-				left := func() string { return fmt.Sprint(fields(t, rdb), " for ", rdb.Do(t.Context(), "PTTL", name).Val()) }
+				left := func() string {
+					return fmt.Sprint(scripttest.Hash(t, rdb, name), " for ", rdb.Do(t.Context(), "PTTL", name).Val())
+				}
 				scripttest.Twice(t, tc.what, tc.reply, again, fmt.Sprint(sorted(want), " for ", tc.ttl), send, left)
 
 				fails := func() error { _, err := tc.script.run(t, rdb, scripttest.Never); sound(t, rdb); return err }
-				whole := func() string { return fields(t, rdb) }
+				whole := func() string { return scripttest.Hash(t, rdb, name) }
 				if strings.HasSuffix(tc.script.name, "release") {
 					whole = nil // at most zombies stay, and a writer sweeps them
 				}
@@ -242,18 +244,6 @@ func TestScripts(t *testing.T) {
 			})
 		})
 	}
-}
-
-func fields(t testing.TB, rdb redis.UniversalClient) string {
-	t.Helper()
-	if rdb.Type(context.Background(), name).Val() != "hash" {
-		return ""
-	}
-	var all []string
-	for field, value := range rdb.HGetAll(context.Background(), name).Val() {
-		all = append(all, field+"="+value)
-	}
-	return sorted(strings.Join(all, " "))
 }
 
 // A script that comes late, or finds another type of value, does nothing and says so.
@@ -301,7 +291,7 @@ func TestAReleaseThatCannotTellReleases(t *testing.T) {
 				t.Errorf("%s: nothing was told", s.name)
 			}
 			if err != nil || reply[0] != int64(1) || rdb.Exists(t.Context(), name).Val() != 0 {
-				t.Errorf("%s: %v, %v, and %v is left", s.name, reply, err, fields(t, rdb))
+				t.Errorf("%s: %v, %v, and %v is left", s.name, reply, err, scripttest.Hash(t, rdb, name))
 			}
 		}
 	})

@@ -111,6 +111,17 @@ func Code(err error) string {
 	return err.Error()
 }
 
+// Hash returns the fields of a hash as text, sorted.
+func Hash(t testing.TB, rdb redis.UniversalClient, key string) string {
+	t.Helper()
+	var fields []string
+	for field, value := range rdb.HGetAll(context.Background(), key).Val() {
+		fields = append(fields, field+"="+value)
+	}
+	slices.Sort(fields)
+	return strings.Join(fields, " ")
+}
+
 // Ends fails the test for each of the keys that has no expiry; without keys, for any key of the server.
 func Ends(t testing.TB, rdb redis.UniversalClient, keys ...string) {
 	t.Helper()
@@ -222,7 +233,7 @@ type Putter interface {
 type Table struct {
 	Source string // of the script
 	Keys   []string
-	Words  func(reply any, err error) string
+	Word   func(i int, v any) string                    // an element of a reply
 	Left   func(t testing.TB, rdb *redis.Client) string // what the server has
 	Mends  func(t testing.TB, rdb *redis.Client) string // what is left once a run has mended one that failed; nil: anything
 }
@@ -258,7 +269,23 @@ func (tb Table) Twice(t testing.TB, rdb *redis.Client, r Row) {
 	if r.After == Kept {
 		r.After = left()
 	}
-	Twice(t, r.What, r.Reply, r.Again, r.After, func() string { return tb.Words(tb.send(t, rdb, r.Args)) }, left)
+	Twice(t, r.What, r.Reply, r.Again, r.After, func() string { return tb.words(tb.send(t, rdb, r.Args)) }, left)
+}
+
+// words shows a reply as fmt.Sprint does, or the kind of the error.
+func (tb Table) words(reply any, err error) string {
+	if err != nil {
+		return Code(err)
+	}
+	values, many := reply.([]any)
+	if !many {
+		return tb.Word(0, reply)
+	}
+	var words []string
+	for i, v := range values {
+		words = append(words, tb.Word(i, v))
+	}
+	return fmt.Sprint(words)
 }
 
 func put(t testing.TB, rdb *redis.Client, r Row) {

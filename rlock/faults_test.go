@@ -135,6 +135,19 @@ func wholeLife(w *world.World, q *world.Process, m *rlock.Mutex, awaited, twice 
 	w.WantFree()
 }
 
+// Each renewal is answered late. The deadline is before the end that Redis knows, which counts from the request.
+func TestTheDeadlineOfARenewalCountsFromItsRequest(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(10*time.Second)))
+		p.Each(func(world.Sending) redistest.Fault { return redistest.DelayReply(800 * time.Millisecond) })
+		w.At(21 * time.Second) // the last of its renewals has been answered
+		inRedis := w.PTTL(world.Name)
+		world.Within(t, "left", time.Until(l.Deadline()), inRedis-1700*time.Millisecond, inRedis-50*time.Millisecond)
+		w.Release(l)
+	})
+}
+
 // A caller gives up a call at 100 ms, and its request reaches Redis at some time after that. By
 // 1005 ms, or when the request arrives, everything is as it was before the call; and it stays so.
 // A step of the server's clock in between delays this by as much.

@@ -16,6 +16,8 @@ var firstBugs = []bug{
 		at: "internal/hold hold.expire", old: "l.overAt(now)", new: "l.overAt(now.Add(-time.Minute))"},
 	{name: "the deadline counts from the reply", quick: true, by: "rlock TestEachRequestOfAHoldMeetsEachFault",
 		at: "internal/hold endAt", old: "sent.Add", new: "time.Now().Add"},
+	{name: "the deadline of a renewal counts from its answer", by: "rlock TestTheDeadlineOfARenewalCountsFromItsRequest",
+		at: "internal/hold hold.prolong", old: "end := endAt(r.Sent", new: "end := endAt(time.Now()"},
 	{name: "a grant whose lease is over already is returned", by: "rlock TestInterleaving_GrantAnsweredAfterItsLease",
 		at: "internal/hold acquisition.begin", old: "!now.Before(l.end()) || a.engine.Closing().Err() != nil",
 		new: "a.engine.Closing().Err() != nil"},

@@ -148,6 +148,39 @@ func TestTheDeadlineOfARenewalCountsFromItsRequest(t *testing.T) {
 	})
 }
 
+// overtaken has the next run of a script arrive at 900 ms from now, and be sent again on another connection before.
+func overtaken(p *world.Process, script string) {
+	late := after(900 * time.Millisecond)
+	p.On(script, 1, redistest.HoldUntil(late))
+	time.AfterFunc(50*time.Millisecond, p.HangUp)
+}
+
+// A nested Lock is granted by its second sending, and released. Then its first sending arrives, and counts for nothing.
+func TestTheFirstSendingOfANestedLockArrivesAfterItsRelease(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		overtaken(p, world.RecountRun)
+		w.Release(w.Lock(l.Context(t.Context()), p.MyLock))
+		w.At(1100 * time.Millisecond)
+		w.WantHolder(l.Owner(), 1)
+		w.Release(l)
+	})
+}
+
+// A Lock is granted by its second sending, and detached, attached and released by others. Whenever its first sending
+// arrives, the lock stays free.
+func TestTheFirstSendingOfALockArrivesAfterItWasDetached(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		w.Release(w.Lock(t.Context(), p.MyLock)) // now p knows the server's time
+		overtaken(p, world.LockRun)
+		w.Release(attach(t, q.MyLock, detach(t, w.Lock(t.Context(), p.MyLock))))
+		w.At(2 * time.Second)
+		w.WantFree()
+	})
+}
+
 // A caller gives up a call at 100 ms, and its request reaches Redis at some time after that. By
 // 1005 ms, or when the request arrives, everything is as it was before the call; and it stays so.
 // A step of the server's clock in between delays this by as much.

@@ -104,7 +104,7 @@ func TestSupersede(t *testing.T) {
 	const at, poll = 24800 * time.Millisecond, 1250 * time.Millisecond
 	for what, tc := range map[string]struct {
 		of     int    // the process of the newest: 0 is the holder's
-		script string // of which the next run of both processes meets the fault
+		script string // its next run meets the fault, in both processes
 		fault  redistest.Fault
 		muted  bool
 		latest time.Duration // until the holder knows

@@ -2,8 +2,8 @@
 // processes that are starved of their processor, waiters that give up, a planned failover.
 //
 //	cd bench
-//	go run ./cmd/ugly                      every figure once, in four minutes
-//	go run ./cmd/ugly -beside 2efcfe6      and those of that commit, in turn, in eight minutes
+//	go run ./cmd/ugly                      every figure once
+//	go run ./cmd/ugly -beside 2efcfe6      and those of that commit, in turn
 //	go run ./cmd/ugly -rounds 6 -only starved
 //
 // The scenes are those of internal/test/figures, with servers of their own. They are built in this tree, and in a

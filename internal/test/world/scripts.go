@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// The scripts of which tests speak, by the names that a sending carries: the script's own, with a space for the slash.
+// The scripts that tests name, by the names that a sending carries: the script's own, with a space for the slash.
 const (
 	LockRun    = "mutex lock" // sent by a call that does not wait
 	EnterRun   = "lock enter" // sent by a call that waits

@@ -47,11 +47,16 @@ type section struct {
 	text  string
 }
 
+// outline is a page's parts in their order, and its sections. The first section stands above all headings.
+type outline struct {
+	parts    []part
+	sections []section
+}
+
 // differences returns in which ways a translation does not match its page. If the parts differ, it names the first that
 // does; if not, it compares the names of code and the measures of each section.
-func differences(english, chinese string) []string {
-	wanted, wantedSections := outline(english)
-	found, foundSections := outline(chinese)
+func differences(english, chinese outline) []string {
+	wanted, found := english.parts, chinese.parts
 	for i, want := range wanted {
 		if i >= len(found) {
 			return []string{fmt.Sprintf("lacks the last parts, from the %v", want)}
@@ -64,14 +69,14 @@ func differences(english, chinese string) []string {
 		return []string{fmt.Sprintf("has parts that the English page lacks, from the %v", found[len(wanted)])}
 	}
 	var all []string
-	for i, want := range wantedSections {
-		here, there := foundSections[i].facts(), want.facts()
+	for i, want := range english.sections {
+		here, there := chinese.sections[i].facts(), want.facts()
 		for _, fact := range sortedKeys(here, there) {
 			switch {
 			case !here[fact]:
-				all = append(all, fmt.Sprintf("%q lacks %s, which %q has", foundSections[i].title, fact, want.title))
+				all = append(all, fmt.Sprintf("%q lacks %s, which %q has", chinese.sections[i].title, fact, want.title))
 			case !there[fact]:
-				all = append(all, fmt.Sprintf("%q has %s, which %q lacks", foundSections[i].title, fact, want.title))
+				all = append(all, fmt.Sprintf("%q has %s, which %q lacks", chinese.sections[i].title, fact, want.title))
 			}
 		}
 	}
@@ -91,8 +96,7 @@ func (s section) facts() map[string]bool {
 	return all
 }
 
-// outline returns the parts of a page in their order, and its sections. The first section stands above all headings.
-func outline(page string) ([]part, []section) {
+func outlineOf(page string) outline {
 	var parts []part
 	sections := []section{{}}
 	end := 0
@@ -116,7 +120,7 @@ func outline(page string) ([]part, []section) {
 		}
 	}
 	sections[len(sections)-1].text += page[end:]
-	return parts, sections
+	return outline{parts, sections}
 }
 
 // A check that never fails proves nothing: from each page each part, name and measure is left out once, or has another
@@ -126,9 +130,9 @@ func TestEachDifferenceOfATranslationIsFound(t *testing.T) {
 		if chinese == chineseOwn {
 			continue
 		}
-		english, translation := doctest.Read(t, englishOf(chinese)), doctest.Read(t, chinese)
+		english, translation := doctest.Read(t, englishOf(chinese)), outlineOf(doctest.Read(t, chinese))
 		differs := func(what string, at []int, other string) {
-			if len(differences(english[:at[0]]+other+english[at[1]:], translation)) == 0 {
+			if len(differences(outlineOf(english[:at[0]]+other+english[at[1]:]), translation)) == 0 {
 				t.Errorf("%s matches its page without the %s %q", chinese, what, english[at[0]:at[1]])
 			}
 		}
@@ -143,8 +147,7 @@ func TestEachDifferenceOfATranslationIsFound(t *testing.T) {
 				differs("level of", []int{at[0], at[0]}, "#")
 			}
 		}
-		_, sections := outline(english)
-		for _, of := range sections {
+		for _, of := range outlineOf(english).sections {
 			for fact := range of.facts() {
 				if at := strings.Index(english, fact); at >= 0 && strings.Count(english, fact) == 1 {
 					differs("name or measure", []int{at, at + len(fact)}, "other")

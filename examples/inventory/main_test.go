@@ -8,15 +8,12 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
 	"github.com/holdfast-go/holdfast/fence"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
-
-func TestRun(t *testing.T) { exampletest.Run(t, run, `20 want 6 of 100 bolts: 4 are left`) }
 
 // A unit test needs no Redis at all: the lock is granted, or it is not.
 func TestReserve(t *testing.T) {

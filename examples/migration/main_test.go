@@ -8,16 +8,11 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
-
-func TestRun(t *testing.T) {
-	exampletest.Run(t, run, `three replicas have started, and applied \[1 2 3\]`)
-}
 
 // The lock is lost in the middle of a migration: that replica stops, and the next one goes on where it was.
 func TestMigrateIsTakenUpByTheNext(t *testing.T) {

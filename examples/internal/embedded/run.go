@@ -26,17 +26,17 @@ type ExampleOn func(ctx context.Context, servers []*Server, out io.Writer) error
 // embedded Redis, until the example is done or interrupted. If the example fails, the program exits
 // with status 1.
 func Main(example Example) {
-	exit(func(ctx context.Context) error { return Run(ctx, os.Stdout, os.Getenv("REDIS_URL"), example) })
+	exit(func(ctx context.Context) error { return run(ctx, os.Stdout, os.Getenv("REDIS_URL"), example) })
 }
 
 // MainOn is Main for an example on n servers, which are always embedded.
 func MainOn(n int, example ExampleOn) {
-	exit(func(ctx context.Context) error { return RunOn(ctx, os.Stdout, n, example) })
+	exit(func(ctx context.Context) error { return runOn(ctx, os.Stdout, n, example) })
 }
 
-func exit(run func(ctx context.Context) error) {
+func exit(program func(ctx context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
+	err := program(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
@@ -44,11 +44,11 @@ func exit(run func(ctx context.Context) error) {
 	}
 }
 
-// Run runs the example on the Redis at url, or on an embedded Redis if url is empty. Any number of
+// run runs the example on the Redis at url, or on an embedded Redis if url is empty. Any number of
 // the example's goroutines may write to the out that the example gets.
-func Run(ctx context.Context, out io.Writer, url string, example Example) (err error) {
+func run(ctx context.Context, out io.Writer, url string, example Example) (err error) {
 	if url == "" {
-		return RunOn(ctx, out, 1, func(ctx context.Context, servers []*Server, out io.Writer) error {
+		return runOn(ctx, out, 1, func(ctx context.Context, servers []*Server, out io.Writer) error {
 			return example(ctx, servers[0].Redis, out)
 		})
 	}
@@ -60,8 +60,8 @@ func Run(ctx context.Context, out io.Writer, url string, example Example) (err e
 	return example(ctx, rdb, &lines{out: out})
 }
 
-// RunOn runs the example on n embedded servers.
-func RunOn(ctx context.Context, out io.Writer, n int, example ExampleOn) error {
+// runOn runs the example on n embedded servers.
+func runOn(ctx context.Context, out io.Writer, n int, example ExampleOn) error {
 	servers, err := Start(n)
 	if err != nil {
 		return err

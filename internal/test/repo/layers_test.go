@@ -52,16 +52,16 @@ func floorOf(pkg string) (floor int, known bool) {
 
 // isProgram says whether pkg is above the root: a program that uses Holdfast as a user does.
 func isProgram(pkg string) bool {
-	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "cmd/")
+	return strings.HasPrefix(pkg+"/", "examples/") || strings.HasPrefix(pkg, "cmd/")
 }
 
 // isTestOnly says whether pkg exists for tests.
 func isTestOnly(pkg string) bool { return strings.HasPrefix(pkg, "internal/test/") }
 
 // isTester says whether pkg is above the root and for tests alone: a program that is itself a test,
-// or a package for the tests of programs.
+// or a package for the tests of users.
 func isTester(pkg string) bool {
-	return pkg == "cmd/holdfast-torture" || pkg == "examples/internal/exampletest" || pkg == "holdfasttest"
+	return pkg == "cmd/holdfast-torture" || pkg == "holdfasttest"
 }
 
 // violations returns a sentence for each package without a floor and for each import that does not

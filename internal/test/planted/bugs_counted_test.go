@@ -103,7 +103,7 @@ var countedBugs = []bug{
 		at: "semaphore/lua/lease.lua", old: "redis.call('INCRBY', KEYS[1], -back)", new: "redis.call('DECRBY', KEYS[1], back)"},
 	{name: "a renewal of permits waits while their slot is on the move", step: servers, by: "internal/test/faults TestASlotStaysOpenUnderEachKind",
 		at: "semaphore resource.Renew", old: "Keys: []string{r.at.Taken}", new: "Keys: []string{r.at.Taken, r.at.Available}"},
-	{name: "a drain that is sent again drains again", by: "semaphore TestCountingModel",
+	{name: "a drain that is sent again drains again", by: "semaphore TestCountingScripts",
 		at: "semaphore/lua/drain.lua", old: "if again then", new: "if false then"},
 	{name: "what is free counts as all, though nobody knows how many there are", by: "semaphore TestPermitsThatAreAddedAreNotAllThatThereAre",
 		at: "semaphore/lua/give.lua", old: "elseif all > 0 and", new: "elseif all >= 0 and"},

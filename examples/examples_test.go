@@ -154,7 +154,7 @@ func run(t *testing.T, program string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Env = append(os.Environ(), "REDIS_URL=")
-	cmd.WaitDelay = 10 * time.Second // it may have started others, which hold its output open
+	cmd.Env = append(os.Environ(), "REDIS_URL=", "GORACE=atexit_sleep_ms=100") // not a second for each
+	cmd.WaitDelay = 10 * time.Second                                           // it may have started others, which hold its output open
 	return cmd.CombinedOutput()
 }

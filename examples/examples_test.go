@@ -155,6 +155,7 @@ func run(t *testing.T, program string) ([]byte, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Env = append(os.Environ(), "REDIS_URL=", "GORACE=atexit_sleep_ms=100") // not a second for each
-	cmd.WaitDelay = 10 * time.Second                                           // it may have started others, which hold its output open
+	// It may have started others, which hold its output open.
+	cmd.WaitDelay = 10 * time.Second
 	return cmd.CombinedOutput()
 }

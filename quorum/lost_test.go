@@ -248,6 +248,7 @@ func TestQuorum_GraceWithARenewalUnderWay(t *testing.T) {
 		answer := make(chan struct{})
 		p.Nets[2].OnCommand(func(redistest.Command) redistest.Fault { return redistest.HoldReply(answer) })
 		<-l.Done()
+		synctest.Wait() // until the members have retired
 		close(answer)
 		time.Sleep(9 * time.Second)
 		w.WantHeldOn(3)

@@ -32,7 +32,7 @@ var torturedBugs = []tortured{
 	{"a late request is executed", "-topology single -kinds mutex -for 40s -pauses 0.3", "request late", "an owner that no lane knows"},
 	{"the deadline counts from the reply", "-topology single -for 90s", "reply late", "more than Redis would give it|never told of a loss"},
 	{"a grant that too few replicas have counts", "-topology sentinel -for 60s", "replicas shut out", "overlap|is illegal"},
-	{"a server that has lost its data counts", "-topology quorum -for 120s -width 4 -pauses 0.3", "others emptied", "overlap"},
+	{"a server that has lost its data counts", "-topology quorum -for 120s -width 4 -pauses 0.3", "others emptied", "overlap|is illegal"},
 	{"the work's context outlives its lease", "-topology single -kinds leader -for 20s", "", "told of a loss"},
 	{"a result is kept for no longer than the lease", "-topology single -kinds once -for 20s", "", "and again by"},
 	{"a cohort has no end", "-topology single -for 20s", "", "turns in the crowd"},

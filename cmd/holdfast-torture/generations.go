@@ -39,7 +39,8 @@ type generation struct {
 }
 
 const (
-	// lateArrival is how long after its wait the request of a party may still arrive.
+	// lateArrival is how long after its wait a request of a party may still arrive: one that takes its place, or
+	// one that renews it for another lease.
 	lateArrival = 2 * time.Second
 	// leaveBound is how long after the end of its context a party returns: 3 s (docs/barrier.md), and
 	// some time for what is not waiting.
@@ -133,7 +134,7 @@ func (v *verdict) tripped(name string, g *generation, doubts []*party) []*party 
 		by[p.arrival] = p.lane
 	}
 	for missing := parties - len(g.tripped); missing > 0; missing-- {
-		i := g.explainedBy(doubts)
+		i := g.explainedBy(doubts, v.counts.lease)
 		if i < 0 {
 			v.violate("generation %d of %s has tripped, and only %d parties were told", g.number, name, len(g.tripped))
 			break
@@ -145,11 +146,11 @@ func (v *verdict) tripped(name string, g *generation, doubts []*party) []*party 
 
 // explainedBy returns which of some doubts may have been in this generation; -1 if none may. Of several it is one that can
 // explain no other generation, or else the one that ended first: those that end later may explain later ones.
-func (g *generation) explainedBy(doubts []*party) int {
+func (g *generation) explainedBy(doubts []*party, lease int64) int {
 	best := -1
 	for i, p := range doubts {
 		switch {
-		case !g.mayHave(p):
+		case !g.mayHave(p, lease):
 		case p.generation != 0:
 			return i
 		case best < 0 || p.at < doubts[best].at:
@@ -159,12 +160,13 @@ func (g *generation) explainedBy(doubts []*party) int {
 	return best
 }
 
-// mayHave reports whether a party that does not know how its generation ended may have been in this one.
-func (g *generation) mayHave(p *party) bool {
+// mayHave reports whether a party that does not know how its generation ended may have been in this one. Its place
+// outlives it by a lease.
+func (g *generation) mayHave(p *party, lease int64) bool {
 	if p.generation != 0 {
 		return p.generation == g.number
 	}
-	return p.call <= g.until && p.at+int64(lateArrival) >= g.from
+	return p.call <= g.until && p.at+int64(lateArrival)+lease >= g.from
 }
 
 // wokenUp judges how soon the parties of a generation that has tripped were notified.

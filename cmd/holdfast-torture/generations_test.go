@@ -41,6 +41,7 @@ func TestThePartiesOfAGenerationAgree(t *testing.T) {
 		{name: "and those of the next generation", parties: []*party{a, b, c, next(50, a), next(50, b), next(50, c)}},
 		{name: "one is told nothing", parties: []*party{a, b}, violations: 1},
 		{name: "one was killed", parties: []*party{a, b, nowhere(gone, c)}},
+		{name: "one was killed, and a renewal arrived after that", parties: []*party{next(3500, a), next(3500, b), nowhere(gone, c)}},
 		{name: "one was killed long before", parties: []*party{next(5000, a), next(5000, b), nowhere(gone, c)}, violations: 1},
 		{name: "one cannot know, of this generation", parties: []*party{a, b, is(unknown, c)}},
 		{name: "one cannot know, of another generation", parties: []*party{a, b, is(unknown, next(0, c))}, violations: 1},
@@ -62,6 +63,7 @@ func TestThePartiesOfAGenerationAgree(t *testing.T) {
 		{name: "one leaves late", parties: []*party{toldParty("0.barrier.0", 0, 6000, 5, 2, "cancelled")}, violations: 1},
 	} {
 		v := &verdict{report: &report{Kinds: map[string]*kindReport{}}, counts: in(tc.lost), stood: map[string][]span{}}
+		v.counts.lease = 2000 * ms
 		if v.barrier(&object{name: "barrier-0", rule: rules["barrier"], parties: tc.parties}); len(v.Violations) != tc.violations {
 			t.Errorf("%s: %q, want %d", tc.name, v.Violations, tc.violations)
 		}

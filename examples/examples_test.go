@@ -6,10 +6,12 @@ package examples
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,21 +98,24 @@ func TestEachExamplePrintsWhatItShows(t *testing.T) {
 	programs := build(t)
 	files, err := filepath.Glob("*/main.go")
 	redistest.Must(t, err)
+	var names []string
 	for _, file := range files {
-		name := filepath.Dir(file)
-		switch name {
-		case "first", "tour": // first wants the Redis of its page; tour has tests of its own
-			continue
-		}
+		names = append(names, filepath.Dir(file))
+	}
+	shown := slices.Concat([]string{"first", "tour"}, slices.Collect(maps.Keys(prints))) // first wants the Redis of its page; tour has tests of its own
+	if slices.Sort(shown); !slices.Equal(names, shown) {
+		t.Errorf("the examples are %q, and those that are tested %q", names, shown)
+	}
+	for name, patterns := range prints {
 		t.Run(name, func(t *testing.T) {
 			if name == "failover" {
 				needsRedisServer(t)
 			}
 			out, err := run(t, filepath.Join(programs, name))
-			if err != nil || len(prints[name]) == 0 {
-				t.Fatalf("%v, %d patterns\n%s", err, len(prints[name]), out)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
 			}
-			for _, pattern := range prints[name] {
+			for _, pattern := range patterns {
 				if !regexp.MustCompile(pattern).Match(out) {
 					t.Errorf("nothing in it matches %q:\n%s", pattern, out)
 				}
@@ -141,11 +146,12 @@ func build(t *testing.T) string {
 	return folder
 }
 
+// needsRedisServer makes the server for tests the redis-server of the PATH.
 func needsRedisServer(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("the server for tests is another one:", err)
-	}
+	folder := t.TempDir()
+	redistest.Must(t, os.Symlink(redistest.Needs(t), filepath.Join(folder, "redis-server")))
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
 // run returns what the program prints. One that goes on for two minutes hangs, and is killed.

@@ -40,9 +40,11 @@ func (v *verdict) calm(s *soak) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.referee.objects)) {
 		turns := slices.DeleteFunc(slices.Clone(s.referee.objects[name].holds), func(h *hold) bool {
-			return !h.waited || !inside(h.call, h.enter)
+			return !h.waited || !inside(h.enter, h.enter)
 		})
-		waits := slices.DeleteFunc(slices.Clone(turns), func(h *hold) bool { return v.stalls.meet(h.call, h.enter) })
+		waits := slices.DeleteFunc(slices.Clone(turns), func(h *hold) bool {
+			return !inside(h.call, h.enter) || v.stalls.meet(h.call, h.enter)
+		})
 		switch {
 		case name == crowded:
 			v.shares(turns, s.config.Processes)

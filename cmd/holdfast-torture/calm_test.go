@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +10,7 @@ import (
 
 // calmly returns the verdict on the record of one object in a calm of a hundred seconds.
 func calmly(lenient bool, o *object) *verdict {
-	s := &soak{warming: 100 * time.Second, warmed: time.Unix(0, 0).Add(100 * time.Second)}
+	s := &soak{config: config{Processes: 2}, warming: 100 * time.Second, warmed: time.Unix(0, 0).Add(100 * time.Second)}
 	s.referee = &referee{objects: map[string]*object{o.name: o}}
 	v := &verdict{report: &report{Kinds: map[string]*kindReport{}}, lenient: lenient}
 	v.handovers = handovers(o.name, o.holds, windows{}, nil)
@@ -26,6 +27,13 @@ func TestTheCalm(t *testing.T) {
 	turns := func(free int64) (all []*hold) {
 		for i := range int64(2 * enoughHandovers) {
 			all = append(all, of("a", i+1, max(0, 10*i-5)*free, 10*i*free+free, 10*i*free+9*free, 10*i*free+10*free))
+		}
+		return all
+	}
+	crowd := func(calls ...int64) (all []*hold) { // the call of each process
+		for i := range int64(2 * enoughTurns) {
+			process := i % int64(len(calls))
+			all = append(all, waiting(of(fmt.Sprint(process, ".mutex.5"), i+1, calls[process], 10*i, 10*i+5, 10*i+6)))
 		}
 		return all
 	}
@@ -49,6 +57,8 @@ func TestTheCalm(t *testing.T) {
 		}, ""},
 		{"a seat that is soon free", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 20, 30, 31))}, ""},
 		{"a seat that is left taken", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 1900, 1901, 1902))}, "nobody had"},
+		{"a crowd, of which one process asked before the calm", crowded, crowd(0, -10), ""},
+		{"a crowd of one process", crowded, crowd(0), "process 1 had 0 of 200 turns"},
 		{"after the calm", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 99500, 100400, 100401, 100402))}, ""},
 	} {
 		o := &object{name: tc.object, rule: ruleOf(tc.object), holds: tc.holds}

@@ -26,7 +26,7 @@ func waiting(h *hold) *hold {
 func TestTheCalm(t *testing.T) {
 	turns := func(free int64) (all []*hold) {
 		for i := range int64(2 * enoughHandovers) {
-			all = append(all, of("a", i+1, max(0, 10*i-5)*free, 10*i*free+free, 10*i*free+9*free, 10*i*free+10*free))
+			all = append(all, waiting(of("a", i+1, max(0, 10*i-5)*free, 10*i*free+free, 10*i*free+9*free, 10*i*free+10*free)))
 		}
 		return all
 	}

@@ -191,9 +191,10 @@ func TestLatchHistories(t *testing.T) {
 func TestHandovers(t *testing.T) {
 	holds := []*hold{
 		of("a", 1, 0, 1, 5, 6),
-		of("b", 2, 2, 9, 10, 11),                 // b waited, and got the lock after 3 ms
-		ending(lost, of("c", 3, 20, 21, 22, 30)), // c came when the lock was free
-		of("d", 4, 2, 200, 201, 202),             // after a loss there is nothing to report
+		waiting(of("b", 2, 2, 9, 10, 11)),                 // b waited, and got the lock after 3 ms
+		of("e", 3, 2, 12, 13, 14),                         // e did not wait: a try is no hand-over
+		ending(lost, waiting(of("c", 4, 20, 21, 22, 30))), // c came when the lock was free
+		waiting(of("d", 5, 2, 200, 201, 202)),             // after a loss there is nothing to report
 	}
 	got := handovers("o", holds, windows{}, nil)
 	if len(got) != 1 || got[0].took != 3*time.Millisecond || got[0].lane != "b" {

@@ -21,13 +21,13 @@ type handover struct {
 	shadow bool // it was in the shadow of a fault that may have held it up
 }
 
-// handovers returns the hand-overs of an exclusive object to a lane that had called Lock before
+// handovers returns the hand-overs of an exclusive object to a lane that waited, and had called Lock before
 // Release returned. Each lasts from the return of that Release to the return of that Lock.
 func handovers(name string, holds []*hold, shadows windows, seen changes) []handover {
 	byEnter := slices.SortedFunc(slices.Values(holds), func(a, b *hold) int { return cmp.Compare(a.enter, b.enter) })
 	var all []handover
 	for i, next := range byEnter {
-		if i == 0 || byEnter[i-1].ending != released {
+		if i == 0 || !next.waited || byEnter[i-1].ending != released {
 			continue
 		}
 		free := byEnter[i-1].end

@@ -57,7 +57,7 @@ func TestTheCalm(t *testing.T) {
 		}, ""},
 		{"a seat that is soon free", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 20, 30, 31))}, ""},
 		{"a seat that is left taken", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 1900, 1901, 1902))}, "nobody had"},
-		{"a crowd, of which one process asked before the calm", crowded, crowd(0, -10), ""},
+		{"one process of a crowd asked before the calm", crowded, crowd(0, -10), ""},
 		{"a crowd of one process", crowded, crowd(0), "process 1 had 0 of 200 turns"},
 		{"after the calm", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 99500, 100400, 100401, 100402))}, ""},
 	} {
